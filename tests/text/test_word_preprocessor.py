@@ -3,7 +3,7 @@ import pytest
 
 from tests.harness import to_numpy
 from zoo.text import WordPreprocessor, WordTokenizer
-from zoo.text.prompts import lay_out
+from zoo.text.vocabulary import lay_out
 
 pytestmark = pytest.mark.once
 

@@ -80,8 +80,7 @@ def prepare(folder, again):
     """
     from zoo.data.own import read_pairs
     from zoo.data.store import tokenise
-    from zoo.text import Tokenizer
-    from zoo.text.translator_preprocessor import TranslatorPreprocessor
+    from zoo.text import Tokenizer, TranslatorPreprocessor
     from zoo.training import PairBatches
 
     proto = (folder / "tokenizer.spm").read_bytes()

@@ -9,8 +9,8 @@ from zoo.decoding.batches import LONGEST, Rows, by_length, pad_batch, warn_of_pa
 from zoo.decoding.forced import perplexity_from
 from zoo.ids import END_ID
 from zoo.strings import plain_texts
-from zoo.text.prompts import lay_out
 from zoo.text.translation_arrays import needed_preprocessor
+from zoo.text.vocabulary import lay_out
 
 SEGMENT = 35  # words read at once if the state is carried over
 

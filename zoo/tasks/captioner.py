@@ -14,8 +14,7 @@ from zoo.ids import PAD_ID
 from zoo.layers.hard_attention import reinforce
 from zoo.models.xu import ShowAttendTell
 from zoo.tasks.translator import Seq2SeqTask, Translator, token_loss
-from zoo.text.caption_preprocessor import CaptionPreprocessor
-from zoo.text.translator_preprocessor import TranslatorPreprocessor
+from zoo.text import CaptionPreprocessor, TranslatorPreprocessor
 
 
 class Reinforced:

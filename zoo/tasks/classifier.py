@@ -11,7 +11,7 @@ from zoo.decoding.compiled import compiled
 from zoo.decoding.labels import Classifying
 from zoo.models.recurrent_classifier import RecurrentClassifier
 from zoo.tasks.task_base import WordTask
-from zoo.text.sentiment_preprocessor import SentimentPreprocessor
+from zoo.text import SentimentPreprocessor
 
 
 @keras.saving.register_keras_serializable(package="zoo")

@@ -13,7 +13,7 @@ from zoo.decoding.score import Scoring
 from zoo.ids import END_ID, PAD_ID
 from zoo.models.recurrent_lm import RecurrentLM
 from zoo.tasks.task_base import Generating, WordTask, until_stop
-from zoo.text.word_preprocessor import WordPreprocessor
+from zoo.text import WordPreprocessor
 
 
 @keras.saving.register_keras_serializable(package="zoo")

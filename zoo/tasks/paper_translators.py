@@ -9,7 +9,7 @@ from zoo.models.luong import Luong
 from zoo.models.sutskever import Seq2Seq
 from zoo.models.transformer import Transformer
 from zoo.tasks.translator import Translator
-from zoo.text.translator_preprocessor import TranslatorPreprocessor
+from zoo.text import TranslatorPreprocessor
 
 
 @keras.saving.register_keras_serializable(package="zoo")

@@ -10,24 +10,20 @@ import lazy_loader
 from zoo.strings import check_texts
 
 if TYPE_CHECKING:
-    from zoo.text.caption_preprocessor import CaptionPreprocessor
-    from zoo.text.sentiment_preprocessor import SentimentPreprocessor
+    from zoo.text.piece_preprocessors import CaptionPreprocessor, TranslatorPreprocessor
     from zoo.text.subword_regularization import SubwordRegularization
     from zoo.text.tagger_preprocessor import TaggerPreprocessor
     from zoo.text.tokenizer import Tokenizer, train_tokenizer
-    from zoo.text.translator_preprocessor import TranslatorPreprocessor
     from zoo.text.vocabulary import count_words
-    from zoo.text.word_preprocessor import WordPreprocessor
+    from zoo.text.word_preprocessors import SentimentPreprocessor, WordPreprocessor
     from zoo.text.word_splitting import split_words
     from zoo.text.word_tokenizer import WordTokenizer
 
 __getattr__, __dir__, _lazy = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "caption_preprocessor": ["CaptionPreprocessor"],
-        "word_preprocessor": ["WordPreprocessor"],
-        "translator_preprocessor": ["TranslatorPreprocessor"],
-        "sentiment_preprocessor": ["SentimentPreprocessor"],
+        "piece_preprocessors": ["CaptionPreprocessor", "TranslatorPreprocessor"],
+        "word_preprocessors": ["SentimentPreprocessor", "WordPreprocessor"],
         "subword_regularization": ["SubwordRegularization"],
         "word_splitting": ["split_words"],
         "tagger_preprocessor": ["TaggerPreprocessor"],

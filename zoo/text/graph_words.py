@@ -9,32 +9,11 @@ from zoo.ids import END_ID, UNKNOWN_ID
 from zoo.text.graph import before_end, pad_to_longest, valid_text
 from zoo.text.tagger_preprocessor import TaggerPreprocessor
 from zoo.text.vocabulary import SPECIAL_WORDS
-from zoo.text.word_splitting import FIRST_ID, LETTERS, MARKS, SPACE, sign_pattern
+from zoo.text.word_splitting import FIRST_ID, SPACE, sign_pattern, splitting_rules
 from zoo.text.word_tokenizer import WordTokenizer
 
-# Unicode noncharacters, which valid text does not contain, as marks: the end of a run
-# of word characters, the place before an "n't", and the end of a word.
-_END, _NOT, _CUT = "\ufdd0", "\ufdd1", "\ufdd2"
-_OWN = f"{_END}{_NOT}{_CUT}"
-
-# `split_words` in RE2, which has no lookaround or backreferences: the marks tell what
-# follows. A run of one sign comes out as single signs, joined afterwards, except for
-# apostrophes, since "'s" would begin with the last of them.
-_WORDS = "|".join(
-    (
-        rf"(?:(?i:https?){_END}://|(?i:www){_END}\.)[^{SPACE}]*"
-        rf"[{LETTERS}][{MARKS}]*{_END}",
-        rf"[{LETTERS}{MARKS}.+\-{_END}{_NOT}]+@[{LETTERS}{MARKS}\-{_END}{_NOT}]+"
-        rf"(?:\.[{LETTERS}{MARKS}\-{_END}{_NOT}]+)+",
-        rf"(?:[\pL\p{{Nl}}\p{{No}}]{_END}\.){{2,}}",
-        rf"\p{{Nd}}+(?:{_END}[.,:]\p{{Nd}}+)+{_END}",
-        rf"{_NOT}[nN]{_END}['’][tT]{_END}",
-        rf"['’](?i:s|m|d|re|ve|ll){_END}",
-        rf"[{LETTERS}][{LETTERS}{MARKS}]*{_END}?",
-        "'+|’+",
-        sign_pattern(_END + _NOT),
-    )
-)
+# Unicode noncharacters, which valid text does not contain.
+_MARKS = "\ufdd0\ufdd1\ufdd2"
 
 
 def white_space_words(text: Tensor) -> Tensor:
@@ -54,18 +33,11 @@ def sentence_words(text: Tensor) -> Tensor:
     import tensorflow as tf
     import tensorflow_text
 
-    def replace(text, pattern, rewrite):
-        return tf.strings.regex_replace(text, pattern, rewrite)
-
     text = tensorflow_text.normalize_utf8(valid_text(text), "NFC")
-    text = replace(text, f"[{_OWN}]", "\ufffd")
-    text = replace(text, f"[{LETTERS}][{LETTERS}{MARKS}]*", rf"\0{_END}")
-    text = replace(text, f"([nN])({_END}['’][tT]{_END})", rf"{_NOT}\1\2")
-    text = replace(text, f"(?:{_WORDS})", rf"\0{_CUT}")
-    # White space stays as separate parts, which keep the signs around it apart.
-    text = replace(text, f"[{SPACE}]+", rf" {_CUT}")
-    text = replace(text, f"[{_END}{_NOT}]", "")
-    parts = tf.strings.split(text, _CUT)
+    text = tf.strings.regex_replace(text, f"[{_MARKS}]", "\ufffd")
+    for rule, by in splitting_rules(*_MARKS):
+        text = tf.strings.regex_replace(text, rule, by)
+    parts = tf.strings.split(text, _MARKS[-1])
     parts = tf.ragged.boolean_mask(parts, parts != "")  # after the last mark
     return _join_signs(parts)
 

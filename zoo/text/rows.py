@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from zoo.ids import PAD_ID
 from zoo.warn import warn_caller
 
 _BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
@@ -44,3 +45,15 @@ def cut_rows(rows: Sequence[Any], limit: int, unit: str = "words") -> list[Any]:
             f"{cut} of {len(rows)} texts have more than {limit} {unit} and were cut"
         )
     return [row[:limit] for row in rows]
+
+
+def framed(
+    rows: Sequence[Sequence[int]], start: int, end: int, length: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Returns a decoder's inputs, labels and their weights, `(B, length)` each.
+
+    Inputs begin with `start`, labels end with `end`; weights are 1 where labels are.
+    """
+    inputs = pad_rows([[start, *row] for row in rows], length)
+    labels = pad_rows([[*row, end] for row in rows], length)
+    return inputs, labels, (labels != PAD_ID).astype("float32")

@@ -36,22 +36,45 @@ def sign_pattern(excluded: str = "") -> str:
     return f"(?:[\U0001f1e6-\U0001f1ff]{{2}}|{one}(?:\u200d{one})*)"
 
 
-_WORDS = regex.compile(
-    rf"""
-      (?:https?://|www\.)[^{SPACE}]*[{LETTERS}][{MARKS}]*      # addresses
-    | [{LETTERS}{MARKS}.+-]+@[{LETTERS}{MARKS}-]+(?:\.[{LETTERS}{MARKS}-]+)+
-    | (?:[\p{{L}}\p{{Nl}}\p{{No}}]\.){{2,}}                     # U.S.
-    | \d+(?:[.,:]\d+)+(?![{LETTERS}{MARKS}])                   # 3.50, 10:30
-    | [{LETTERS}][{LETTERS}{MARKS}]*?(?=n['’]t(?![{LETTERS}{MARKS}]))
-    | n['’]t(?![{LETTERS}{MARKS}])                             # do n't
-    | ['’](?:s|m|d|re|ve|ll)(?![{LETTERS}{MARKS}])             # it 's
-    | [{LETTERS}][{LETTERS}{MARKS}]*
-    | (['’])\1*
-    # punctuation, repeated
-    | ({sign_pattern()})(?:\2(?![{_ON_SIGNS}]|\u200d[{_SIGNS}]))*
-    """,
-    regex.VERBOSE | regex.IGNORECASE,
-)
+def splitting_rules(end: str, negation: str, cut: str) -> list[tuple[str, str]]:
+    """Returns the replacements, in their order, that put a `cut` behind each word.
+
+    RE2 has no lookaround or backreferences, so marks tell what follows: the end of a
+    run of word characters, and the place before an "n't". White space stays as " ", a
+    part of its own that keeps the signs around it apart. A run of one sign comes out as
+    single signs, to be joined; not so apostrophes, since "'s" would begin with the last
+    of them.
+
+    Args:
+        end: the first mark, a character that the text does not contain.
+        negation: the second.
+        cut: the third.
+    """
+    marks, word = end + negation, f"{LETTERS}{MARKS}"
+    words = (
+        rf"(?:(?i:https?){end}://|(?i:www){end}\.)[^{SPACE}]*"  # addresses
+        rf"[{LETTERS}][{MARKS}]*{end}",
+        rf"[{word}.+\-{marks}]+@[{word}\-{marks}]+(?:\.[{word}\-{marks}]+)+",
+        rf"(?:[\p{{L}}\p{{Nl}}\p{{No}}]{end}\.){{2,}}",  # U.S.
+        rf"\p{{Nd}}+(?:{end}[.,:]\p{{Nd}}+)+{end}",  # 3.50, 10:30
+        rf"{negation}[nN]{end}['’][tT]{end}",  # do n't
+        rf"['’](?i:s|m|d|re|ve|ll){end}",  # it 's
+        rf"[{LETTERS}][{word}]*{end}?",
+        "'+|’+",
+        sign_pattern(marks),
+    )
+    return [
+        (f"([{LETTERS}][{word}]*)", rf"\1{end}"),
+        (f"([nN])({end}['’][tT]{end})", rf"{negation}\1\2"),
+        (f"({'|'.join(words)})", rf"\1{cut}"),
+        (f"[{SPACE}]+", f" {cut}"),
+        (f"[{marks}]", ""),
+    ]
+
+
+_MARKS = "\ud800\ud801\ud802"  # composed text has no surrogates
+_RULES = [(regex.compile(rule), by) for rule, by in splitting_rules(*_MARKS)]
+_SIGN = regex.compile(sign_pattern())
 
 
 def split_words(text: str) -> list[str]:
@@ -69,7 +92,19 @@ def split_words(text: str) -> list[str]:
         >>> split_words("I don't know, it's 3.50...")
         ['I', 'do', "n't", 'know', ',', 'it', "'s", '3.50', '...']
     """
-    return [match[0] for match in _WORDS.finditer(composed(text))]
+    text = composed(text)
+    for rule, by in _RULES:
+        text = rule.sub(by, text)
+    words, before = list[str](), None
+    for part in text.split(_MARKS[-1]):
+        # Signs are compared without case: Ⓐ is ⓐ.
+        sign = part.lower() if _SIGN.fullmatch(part) else None
+        if sign is not None and sign == before:
+            words[-1] += part
+        elif part not in ("", " "):
+            words.append(part)
+        before = sign
+    return words
 
 
 class TaggingText:

@@ -11,15 +11,6 @@ from zoo.ids import END_ID, PAD_ID, START_ID, UNKNOWN_ID
 from zoo.text.vocabulary import SPECIAL_WORDS, WORDS_FILE, WordVocabulary
 
 
-def check_words(tokenizer: Any) -> None:
-    """Raises a `TypeError` for anything but a `WordTokenizer`."""
-    if not isinstance(tokenizer, WordTokenizer):
-        raise TypeError(
-            "tokenizer must be a zoo.text.WordTokenizer. "
-            f"Received: {type(tokenizer).__name__}"
-        )
-
-
 @keras.saving.register_keras_serializable(package="zoo")
 class WordTokenizer(WordVocabulary, keras_hub.tokenizers.Tokenizer):
     """Converts strings to ids and back, one id per white-space-separated word.

@@ -11,8 +11,7 @@ from zoo.decoding.score import Scoring
 from zoo.ids import END_ID
 from zoo.serving.runtime.onnx_sessions import Arrays, Graph, StepGraphs
 from zoo.strings import check_texts
-from zoo.text.prompts import PromptText
-from zoo.text.vocabulary import WORDS_FILE, WordText, WordVocabulary
+from zoo.text.vocabulary import WORDS_FILE, PromptText, WordText, WordVocabulary
 from zoo.text.word_splitting import TAGGER_FILE, TaggingText
 
 

@@ -10,7 +10,7 @@ from zoo.backend import Shape, Tensor
 from zoo.checks import positive
 from zoo.ids import PAD_ID
 from zoo.layers.functional import cast_weights
-from zoo.text.prompts import lay_out
+from zoo.text.vocabulary import lay_out
 
 
 class StreamBatches(keras.utils.PyDataset):

@@ -1,4 +1,4 @@
-"""Preprocessing for translators: strings to ids and back, also inside a graph."""
+"""Preprocessing for translators and captioners, over SentencePiece's pieces."""
 
 import reprlib
 from typing import Any
@@ -7,12 +7,13 @@ import keras
 import keras_hub
 
 from zoo.backend import Tensor
-from zoo.checks import integer
+from zoo.checks import integer, positive
+from zoo.ids import END_ID, START_ID
 from zoo.strings import describe
 from zoo.text import graph
-from zoo.text.rows import bucket, pad_rows, python_ids
+from zoo.text.rows import bucket, framed, pad_rows, python_ids
 from zoo.text.tokenizer import Tokenizer, TokenizerByBackbone, read_texts
-from zoo.text.translation_arrays import TranslationText
+from zoo.text.translation_arrays import CaptionText, TranslationText
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -134,16 +135,11 @@ class TranslatorPreprocessor(
                 "source and target must hold equally many texts. "
                 f"Received: {len(source)} and {len(target)}"
             )
-        start, end = self.tokenizer.start_token_id, self.tokenizer.end_token_id
         source_rows = self._source_rows(source, self.source_length, "source")
         target_rows = self._cut(target, self.target_length - 1, "target")
-        inputs = [[start, *row] for row in target_rows]
-        x = {
-            "source_ids": pad_rows(source_rows, self.source_length),
-            "target_ids": pad_rows(inputs, self.target_length),
-        }
-        y = pad_rows([[*row, end] for row in target_rows], self.target_length)
-        return x, y, (y != self.tokenizer.pad_token_id).astype("float32")
+        inputs, y, weights = framed(target_rows, START_ID, END_ID, self.target_length)
+        source_ids = pad_rows(source_rows, self.source_length)
+        return {"source_ids": source_ids, "target_ids": inputs}, y, weights
 
     # === In a TensorFlow graph ===
     def encode_graph(self, text: Tensor) -> Tensor:
@@ -239,3 +235,88 @@ def check_tokenizer(tokenizer: Any) -> None:
             f"Received: dtype={dtype!r}, sequence_length={length}, "
             f"(add_bos, add_eos)={extras}"
         )
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class CaptionPreprocessor(
+    TokenizerByBackbone, CaptionText, keras_hub.models.Preprocessor
+):
+    """Converts images and captions to what a captioner reads, and ids to captions.
+
+    Called with `{"image": images, "caption": strings}`, it returns `(x, y,
+    sample_weight)` for `fit`: `x["images"]`, uint8 `(B, *image_shape)`, and
+    `x["target_ids"]`, `y` and `sample_weight` as a `TranslatorPreprocessor` has them.
+
+    Args:
+        tokenizer: a `Tokenizer`, as for a `TranslatorPreprocessor`.
+        image_shape: height, width and channels.
+        target_length: maximum pieces of a caption, its start or end token included.
+        **kwargs: arguments of `keras_hub.models.Preprocessor`.
+
+    Raises:
+        TypeError: for another tokenizer.
+        ValueError: for a shape or a length out of range.
+
+    Example:
+        >>> import numpy as np
+        >>> from zoo.text import Tokenizer, train_tokenizer
+        >>> proto = train_tokenizer(["a red ring"], 7, model_type="word")
+        >>> preprocessor = CaptionPreprocessor(Tokenizer(proto), (16, 16, 3), 5)
+        >>> images = np.zeros((1, 16, 16, 3), "uint8")
+        >>> x, y, weight = preprocessor({"image": images, "caption": ["a red ring"]})
+        >>> x["images"].shape, preprocessor.decode(y)
+        ((1, 16, 16, 3), ['a red ring'])
+    """
+
+    tokenizer_cls = Tokenizer
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        image_shape: Any = (224, 224, 3),
+        target_length: int = 64,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        check_tokenizer(tokenizer)
+        self.tokenizer = tokenizer
+        if not isinstance(image_shape, (tuple, list)) or len(image_shape) != 3:
+            raise ValueError(
+                "`image_shape` must be (height, width, channels). "
+                f"Received: image_shape={image_shape!r}"
+            )
+        height, width, channels = (positive("image_shape", n) for n in image_shape)
+        self.image_shape = (height, width, channels)
+        self.target_length = integer("target_length", target_length, 2)
+        self.built = True  # there are no weights
+
+    def call(
+        self, x: dict[str, Any], y: None = None, sample_weight: None = None
+    ) -> Any:
+        """Returns `(x, y, sample_weight)` for `fit`; see the class."""
+        if not isinstance(x, dict) or not {"image", "caption"} <= set(x):
+            raise ValueError(
+                'x must be a dict with the keys "image" and "caption". '
+                f"Received: {describe(x)}"
+            )
+        images, single = self.images(x["image"])
+        texts, _ = read_texts(x["caption"], "caption")
+        if len(texts) != len(images):
+            raise ValueError(
+                "image and caption must hold equally many. "
+                f"Received: {len(images)} and {len(texts)}"
+            )
+        rows = self.encode_targets(texts)
+        inputs, labels, weights = framed(rows, START_ID, END_ID, self.target_length)
+        outputs = {"images": images, "target_ids": inputs}, labels, weights
+        if single:
+            return keras.tree.map_structure(lambda batch: batch[0], outputs)
+        return outputs
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments, without the tokenizer."""
+        return {
+            **super().get_config(),
+            "image_shape": list(self.image_shape),
+            "target_length": self.target_length,
+        }

@@ -1,5 +1,6 @@
-"""Preprocessing for language models over words: strings to ids and back."""
+"""Preprocessing for language models and classifiers of sentences, over words."""
 
+import reprlib
 from typing import Any
 
 import keras
@@ -9,16 +10,35 @@ from zoo.backend import Tensor
 from zoo.checks import integer
 from zoo.ids import END_ID
 from zoo.text import graph
-from zoo.text.prompts import PromptText
-from zoo.text.rows import cut_rows, pad_rows, python_ids
+from zoo.text.rows import cut_rows, framed, pad_rows, python_ids
 from zoo.text.tokenizer import TokenizerByBackbone, read_texts
-from zoo.text.word_tokenizer import WordTokenizer, check_words
+from zoo.text.vocabulary import PromptText, WordText
+from zoo.text.word_tokenizer import WordTokenizer
+
+
+class _OfWords(TokenizerByBackbone, keras_hub.models.Preprocessor):
+    """A preprocessor with a `WordTokenizer` and a length from `least`."""
+
+    tokenizer_cls = WordTokenizer
+    least = 1
+
+    def __init__(self, tokenizer: Any, sequence_length: int, **kwargs: Any) -> None:
+        if not isinstance(tokenizer, WordTokenizer):
+            raise TypeError(
+                "tokenizer must be a zoo.text.WordTokenizer. "
+                f"Received: {type(tokenizer).__name__}"
+            )
+        length = integer("sequence_length", sequence_length, self.least)
+        super().__init__(tokenizer, sequence_length=length, **kwargs)
+        self.built = True  # there are no weights
+
+    def build(self, input_shape: Any = None) -> None:
+        """Does nothing: there are no weights."""
+        self.built = True
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class WordPreprocessor(
-    TokenizerByBackbone, PromptText, keras_hub.models.CausalLMPreprocessor
-):
+class WordPreprocessor(_OfWords, PromptText, keras_hub.models.CausalLMPreprocessor):
     """Converts strings to ids for a language model, and ids back to strings.
 
     Called with strings, it returns `(x, y, sample_weight)`, NumPy arrays for `fit`:
@@ -44,19 +64,12 @@ class WordPreprocessor(
         ([[3, 4, 5, 0]], [[4, 5, 3, 0]])
     """
 
-    tokenizer_cls = WordTokenizer
+    least = 2
 
     def __init__(
         self, tokenizer: WordTokenizer, sequence_length: int = 128, **kwargs: Any
     ) -> None:
-        check_words(tokenizer)
-        sequence_length = integer("sequence_length", sequence_length, 2)
-        super().__init__(tokenizer, sequence_length=sequence_length, **kwargs)
-        self.built = True  # there are no weights
-
-    def build(self, input_shape: Any = None) -> None:
-        """Does nothing: there are no weights."""
-        self.built = True
+        super().__init__(tokenizer, sequence_length, **kwargs)
 
     def call(
         self,
@@ -79,9 +92,8 @@ class WordPreprocessor(
     def _arrays(self, x, length):
         texts, single = read_texts(x, "x")
         rows = cut_rows(self.encode(texts), length - 1)
-        ids = pad_rows([[END_ID, *row] for row in rows], length)
-        y = pad_rows([[*row, END_ID] for row in rows], length)
-        outputs = {"token_ids": ids}, y, (y != 0).astype("float32")
+        ids, y, weights = framed(rows, END_ID, END_ID, length)
+        outputs = {"token_ids": ids}, y, weights
         if single:
             return keras.tree.map_structure(lambda batch: batch[0], outputs)
         return outputs
@@ -116,3 +128,59 @@ class WordPreprocessor(
         config = super().get_config()
         # The class fixes these.
         return {k: v for k, v in config.items() if not k.startswith("add_")}
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class SentimentPreprocessor(
+    _OfWords, WordText, keras_hub.models.TextClassifierPreprocessor
+):
+    """Converts strings to word ids, padded with 0.
+
+    Called with strings, and optionally labels, it returns `{"token_ids"}`, int32
+    `(B, sequence_length)`, or `(x, y, sample_weight)` for `fit`. Longer texts are cut,
+    with one warning per call. Inside a `tf.data` map these are TensorFlow tensors.
+
+    Args:
+        tokenizer: a `WordTokenizer`.
+        sequence_length: maximum words of a text.
+        **kwargs: arguments of `keras_hub.models.TextClassifierPreprocessor`.
+
+    Raises:
+        TypeError: for another tokenizer.
+        ValueError: for a length below 1.
+
+    Example:
+        >>> tokenizer = WordTokenizer(["a", "good", "film"])
+        >>> preprocessor = SentimentPreprocessor(tokenizer, sequence_length=4)
+        >>> preprocessor(["a film"])["token_ids"].tolist()
+        [[4, 6, 0, 0]]
+    """
+
+    def __init__(
+        self, tokenizer: WordTokenizer, sequence_length: int = 64, **kwargs: Any
+    ) -> None:
+        super().__init__(tokenizer, sequence_length, **kwargs)
+
+    def call(self, x: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Returns inputs, or `(x, y, sample_weight)` for `fit`; see the class."""
+        labels = y if isinstance(y, (list, tuple)) else [y]
+        if any(isinstance(label, str) for label in labels):
+            raise ValueError(
+                f"Labels must be class numbers. Received: {reprlib.repr(y)}"
+            )
+        if graph.in_graph():
+            import tensorflow as tf
+
+            length = self.sequence_length
+            shape = (length,) if x.shape.rank == 0 else (None, length)
+            shapes = {"token_ids": tf.TensorSpec(shape, "int32")}
+            inputs = graph.by_python(self._arrays, [x], shapes)
+        else:
+            inputs = self._arrays(x)
+        return keras.utils.pack_x_y_sample_weight(inputs, y, sample_weight)
+
+    def _arrays(self, x):
+        texts, single = read_texts(x, "x")
+        rows = cut_rows(self.encode(texts), self.sequence_length)
+        ids = pad_rows(rows, self.sequence_length)
+        return {"token_ids": ids[0] if single else ids}
