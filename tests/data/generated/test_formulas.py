@@ -3,7 +3,7 @@ import pytest
 
 from zoo.data import Formula, draw_formulas
 from zoo.data.generated.formulas import GREEK, HEIGHT, WIDTH
-from zoo.data.splits import SPLITS
+from zoo.data.generated.splits import SPLITS
 
 pytest.importorskip("matplotlib", reason="formulas are rendered by matplotlib")
 pytestmark = pytest.mark.backend_free
@@ -73,11 +73,3 @@ def test_only_the_same_formula_is_true(formulas):
     formula = Formula(r"\alpha + x", 0, 0)
     assert formula.is_true(r"\alpha  + x") and not formula.is_true(r"x + \alpha")
     assert any(symbol in f.caption for f in formulas for symbol in GREEK)
-
-
-@pytest.mark.parametrize(
-    "arguments", [{"count": -1}, {"count": 2, "split": "dev"}], ids=str
-)
-def test_bad_arguments(arguments):
-    with pytest.raises(ValueError, match="split one of train, valid, test. Received"):
-        draw_formulas(**arguments)

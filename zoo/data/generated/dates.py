@@ -12,93 +12,21 @@ forms that can be read without knowing the language are generated:
 
 import datetime
 import functools
+import json
 import random
 from collections.abc import Iterator
+from pathlib import Path
 
+from zoo.data.generated.splits import SPLITS
 from zoo.data.parallel_text import Pairs
-from zoo.data.splits import SPLITS
 
 FIRST, LAST = datetime.date(1900, 1, 1), datetime.date(2099, 12, 31)
 TARGET, ALL = "zxx", "mul"  # ISO 639's "no linguistic content", "multiple languages"
 # Language -> patterns of CLDR (unicode.org/reports/tr35), each as likely as the others.
 # {th} is an ordinal's ending; what stands in single quotes is literal.
-PATTERNS = {
-    "en-GB": (
-        "d MMMM y",
-        "dd MMMM y",
-        "d MMM y",
-        "d{th} MMMM y",
-        "d{th} MMM y",
-        "d{th} 'of' MMMM y",
-        "'the' d{th} 'of' MMMM y",
-        "'the' d{th} 'of' MMMM, y",
-        "EEEE, d MMMM y",
-        "EEEE d MMMM y",
-        "EEEE 'the' d{th} 'of' MMMM y",
-        "EEE, d MMM y",
-        "EEE d{th} MMM y",
-        "d-MMM-y",
-        "y-MM-dd",
-    ),
-    "en-US": (
-        "MMMM d, y",
-        "MMMM d y",
-        "MMM d, y",
-        "MMM. d, y",
-        "MMM dd, y",
-        "MMMM d{th}, y",
-        "MMMM d{th} y",
-        "MMM d{th}, y",
-        "MMMM 'the' d{th}, y",
-        "EEEE, MMMM d, y",
-        "EEEE, MMMM d{th}, y",
-        "EEE, MMM d, y",
-        "EEE MMM d y",
-        "y-MM-dd",
-        "y/MM/dd",
-    ),
-    "de": (
-        "d. MMMM y",
-        "dd. MMMM y",
-        "d. MMM y",
-        "'der' d. MMMM y",
-        "'am' d. MMMM y",
-        "EEEE, d. MMMM y",
-        "EEEE, 'den' d. MMMM y",
-        "EEEE, 'der' d. MMMM y",
-        "EEE, d. MMM y",
-        "EEE dd.MM.y",
-        "d.M.y",
-        "dd.MM.y",
-        "d.M.yy",
-        "dd.MM.yy",
-        "d. M. y",
-    ),
-    "fr": (
-        "d{th} MMMM y",
-        "d MMMM y",
-        "d{th} MMM y",
-        "'le' d{th} MMMM y",
-        "EEEE d{th} MMMM y",
-        "EEEE, d{th} MMMM y",
-        "'le' EEEE d{th} MMMM y",
-        "EEE d{th} MMM y",
-        "dd MMM y",
-        "dd.MM.y",
-    ),
-    "es": (
-        "d 'de' MMMM 'de' y",
-        "d 'de' MMMM 'del' y",
-        "dd 'de' MMMM 'de' y",
-        "d MMM y",
-        "d 'de' MMM 'de' y",
-        "'el' d 'de' MMMM 'de' y",
-        "EEEE d 'de' MMMM 'de' y",
-        "EEEE, d 'de' MMMM 'de' y",
-        "EEE, d MMM y",
-        "d MMMM y",
-    ),
-}
+PATTERNS: dict[str, list[str]] = json.loads(
+    Path(__file__).with_name("date_patterns.json").read_text(encoding="utf-8")
+)
 HELD_OUT = 600  # days each of valid and test, written in each language
 TRAINING_PAIRS = 24_000
 _CASES = (str, str, str, str, str.upper, str.lower)  # of six dates, one in each case

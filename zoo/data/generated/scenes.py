@@ -9,11 +9,12 @@ It is known where each thing that a sentence names is, so that attention can be 
 import dataclasses
 import itertools
 import random
+import re
 from collections.abc import Iterator
 
 import numpy as np
 
-from zoo.data.splits import draw, split_of
+from zoo.data.generated.splits import draw, split_of
 
 COLOURS = {
     "red": (214, 48, 49),
@@ -47,6 +48,17 @@ RELATIONS = {
 SIZE = 80  # pixels of a side
 _CLEAR = 0.03  # from a line between two zones
 _APART = 0.2  # least distance along the axis of a relation
+
+
+def _one_of(words):
+    return f"(?:{'|'.join(words)})"
+
+
+_NOUN = f"an? ((?:{_one_of(SIZES)} )?{_one_of(COLOURS)} {_one_of(SHAPES)})"
+_ZONE, _RELATION = (f"({_one_of(words)})" for words in (ZONES.values(), RELATIONS))
+_SENTENCE = re.compile(
+    f"{_NOUN} (?:{_ZONE}|{_RELATION} {_NOUN}(?: and {_NOUN} {_ZONE})?)"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,14 +137,10 @@ class Scene:
 
         A phrase has its article: "a small red star".
         """
-        ends = [
-            end
-            for end in range(1, len(self.names) + 1)
-            if self.names[end - 1] >= 0
-            and (end == len(self.names) or self.names[end] < 0)
-        ]
-        starts = [place for place, word in enumerate(self.names) if word < 0]
-        return [(max(s for s in starts if s < end), end) for end in ends]
+        words = self.caption.split()
+        starts = [place for place, word in enumerate(words) if word in ("a", "an")]
+        ends = [place for place, word in enumerate(words, 1) if word in SHAPES]
+        return list(zip(starts, ends, strict=True))
 
     def draw(self, size: int = SIZE) -> np.ndarray:
         """Draws the scene, anti-aliased.
@@ -167,13 +175,25 @@ class Scene:
         Args:
             caption: the sentence.
         """
-        parsed = _parse(caption.split())
-        if parsed is None:
+        match = _SENTENCE.fullmatch(" ".join(caption.split()))
+        if match is None:
             return False
-        nouns, claims = parsed
+        first, zone, relation, second, third, last_zone = match.groups()
+        nouns = [set(noun.split()) for noun in (first, second, third) if noun]
+
+        def claims(one, other=None, last=None):
+            return (
+                (zone is None or one.zone == zone)
+                and (relation is None or one.relation(other) == relation)
+                and (last_zone is None or last.zone == last_zone)
+            )
+
         return any(
-            all(_fits(noun, thing) for noun, thing in zip(nouns, chosen, strict=True))
-            and all(_holds(claim, chosen) for claim in claims)
+            all(
+                noun <= {thing.size, thing.colour, thing.shape}
+                for noun, thing in zip(nouns, chosen, strict=True)
+            )
+            and claims(*chosen)
             for chosen in itertools.permutations(self.things, len(nouns))
         )
 
@@ -255,51 +275,6 @@ def _describe(rng, things):
         say(things[(others or [first])[-1]].zone)
     words, names = (list(column) for column in zip(*parts, strict=True))
     return ([], []) if "?" in words else (words, names)
-
-
-def _parse(words):
-    """Descriptions, and claims `(place, relation, other place or None)`; or None."""
-    nouns: list[list[str]] = []
-    claims = []
-    while words:
-        known = [*SIZES, *COLOURS]
-        end = next((i for i, word in enumerate(words[1:], 1) if word not in known), 0)
-        article, noun, words = words[0], words[1 : end + 1], words[end + 1 :]
-        if end < 2 or noun[-1] not in SHAPES or noun[-2] not in COLOURS:
-            return None
-        if article not in ("a", "an"):
-            return None
-        if len(noun) > 3 or (len(noun) == 3 and noun[0] not in SIZES):
-            return None
-        nouns.append(noun)
-        if not words:
-            break
-        if words[0] == "and" and len(nouns) == 2:
-            words = words[1:]
-            continue
-        rest = " ".join(words)
-        if rest in ZONES.values():
-            claims.append((len(nouns) - 1, rest, None))
-            break
-        relation = next((r for r in RELATIONS if rest.startswith(f"{r} a")), None)
-        if relation is None or len(nouns) != 1:
-            return None
-        claims.append((0, relation, 1))
-        words = words[len(relation.split()) :]
-    wanted = {1: 1, 2: 1, 3: 2}.get(len(nouns))
-    complete = len(claims) == wanted and (len(nouns) != 2 or claims[0][2] == 1)
-    return (nouns, claims) if complete else None
-
-
-def _fits(noun, thing):
-    return set(noun) <= {thing.size, thing.colour, thing.shape}
-
-
-def _holds(claim, things):
-    place, relation, other = claim
-    if other is None:
-        return things[place].zone == relation
-    return things[place].relation(things[other]) == relation
 
 
 # === Shapes ===

@@ -2,7 +2,7 @@ import itertools
 
 import pytest
 
-from zoo.data.splits import SPLITS, draw, split_of
+from zoo.data.generated.splits import SPLITS, draw, split_of
 
 pytestmark = pytest.mark.backend_free
 

@@ -16,12 +16,7 @@ def split_of(sentence: str) -> str:
 
 
 def draw(stream: Callable[[str], Iterator[T]], count: int, split: str) -> list[T]:
-    """Returns the first of what is drawn for a split.
-
-    Args:
-        stream: function of the split.
-        count: how many.
-        split: "train", "valid" or "test".
+    """Returns the first `count` of a stream, a function of the split.
 
     Raises:
         ValueError: for another split, or a count below 0.
