@@ -5,7 +5,7 @@ import pytest
 
 from zoo.data import CorpusError, Pairs
 from zoo.data.own import TextFiles, read_pairs, read_test
-from zoo.data.own.own_pairs import Joined
+from zoo.data.own.own_pairs import EMPTY, LONG, UNLIKE
 
 pytestmark = pytest.mark.backend_free
 
@@ -144,7 +144,6 @@ def test_reading_twice_reads_anew(tmp_path):
     own = read_pairs(write(tmp_path, sentences(30)))
     train = own.train
     assert list(train) == list(train) == list(own.train)
-    assert isinstance(train, Joined)
 
 
 def test_what_is_left_out_is_counted_with_its_first_place(tmp_path):
@@ -167,6 +166,34 @@ def test_of_a_test_set_only_empty_pairs_are_left_out(tmp_path):
     own = read_pairs(sentences(9), pairs, pairs)
     assert list(own.test) == [pairs[0], pairs[2]] == list(own.valid)
     assert "left out 1 with an empty side (the first: pair 1 of the data)" in own.report
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "reason"),
+    [
+        ("a", "b", None),
+        (" \t", "b", EMPTY),
+        ("a", "", EMPTY),
+        ("a" * 2000, "b" * 2000, None),
+        ("a" * 2001, "b" * 2000, LONG),
+        ("a" * 2000, "b" * 2001, LONG),
+        ("a" * 2001, "b", LONG),
+        ("a", "b" * 39, None),
+        ("a", "b" * 40, UNLIKE),
+        ("a" * 120, "b" * 10, None),
+        ("a" * 121, "b" * 10, UNLIKE),
+        ("a" * 39, " b ", None),
+    ],
+)
+def test_each_rule_of_what_is_left_out(source, target, reason):
+    given = [("c", "d")], [("v", "w")]
+    own = read_pairs([(source, target)] * 2 + given[0], given[1])
+    kept = [(source.strip(), target.strip())] * 2
+    assert list(own.train) == (given[0] if reason else kept + given[0])
+    left = f"left out 2 {reason} (the first: pair 0 of the data)"
+    assert (left in own.report) == bool(reason)
+    own = read_pairs([(source, target)] * 2 + given[0], given[1], keep_all=True)
+    assert own.pairs == (1 if reason == EMPTY else 3)
 
 
 @pytest.mark.parametrize(

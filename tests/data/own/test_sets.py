@@ -2,7 +2,7 @@ import pytest
 
 from zoo.data import CorpusError, Labelled, own
 from zoo.data.own import TextFiles, read_labelled, read_one, read_sentences, read_tagged
-from zoo.data.tagged import Tagged
+from zoo.data.word_corpora import Tagged
 
 pytestmark = pytest.mark.backend_free
 

@@ -2,14 +2,15 @@
 
 from zoo.data.own.own_pairs import OwnPairs, as_pairs, read_pairs, read_test
 from zoo.data.own.own_texts import (
+    OwnTexts,
     labelled_kind,
     read_labelled,
+    read_one,
     read_sentences,
     read_tagged,
     sentences_kind,
     tagged_kind,
 )
-from zoo.data.own.sets import OwnTexts, read_one
 from zoo.data.own.text_files import TextFiles
 
 __all__ = [

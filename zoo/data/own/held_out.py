@@ -28,27 +28,27 @@ def text_hashes(texts: Iterable[str], seed: int) -> list[bytes]:
 
 
 class Smallest(Generic[T]):
-    """The items with the smallest hashes among all that were offered, each once.
+    """The `count` items with the smallest hashes of all that were offered, each once.
 
     So the choice depends neither on their order nor on how often one comes.
-
-    Args:
-        count: number of items that are kept.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int = HELD_OUT) -> None:
         self._count = count
         self._items: dict[bytes, T] = {}
         self._limit = b"\xff" * 9  # above every hash
+        self._unique: set[bytes] = set()  # no more than `held_out` needs to know
 
     def offer(self, hashes: Sequence[bytes], items: Sequence[T]) -> None:
-        """Keeps the items whose hashes are among the smallest."""
+        """Takes items with their `text_hashes` into account."""
         limit = self._limit
         for hashed, item in zip(hashes, items, strict=True):
             if hashed < limit:
                 self._items[hashed] = item
         if len(self._items) > 2 * self._count:
             self.items()
+        if len(self._unique) < HELD_OUT / SHARE:
+            self._unique.update(hashes)
 
     def items(self) -> list[T]:
         """Returns the items in the order of their hashes."""
@@ -58,36 +58,22 @@ class Smallest(Generic[T]):
             self._limit = hashes[-1]
         return list(self._items.values())
 
-
-class Choice(Smallest[T]):
-    """Chooses what is held out of a corpus for validation.
-
-    These are the unique items with the smallest hashes: a twentieth, at least one and
-    at most 1,000. Seed and content decide, so that a longer or shuffled corpus keeps
-    most of them.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(HELD_OUT)
-        self._unique: set[bytes] = set()  # no more than it takes to know the number
-
-    def offer(self, hashes: Sequence[bytes], items: Sequence[T]) -> None:
-        """Takes items with their `text_hashes` into account."""
-        super().offer(hashes, items)
-        if len(self._unique) < HELD_OUT / SHARE:
-            self._unique.update(hashes)
-
     def held_out(self) -> list[T]:
-        """Returns what is held out."""
-        count = max(1, round(len(self._unique) * SHARE))
-        return self.items()[:count]
+        """Returns what validation gets: a twentieth of the unique items, at least one.
+
+        A longer or shuffled corpus keeps most of them.
+        """
+        return self.items()[: _share(len(self._unique))]
+
+
+def _share(unique):
+    return min(HELD_OUT, max(1, round(unique * SHARE)))
 
 
 def choose_of_each(classes: Mapping[str, set[Any]], seed: int) -> set[str]:
     """Chooses what is held out of texts in memory, in proportion to the classes.
 
-    As many are chosen as `Choice` does, by their hashes within a class; at least one of
-    each class is not.
+    Hashes choose within a class, of which at least one text stays.
 
     Args:
         classes: for each text its classes; those of one text are a class of their own.
@@ -102,5 +88,4 @@ def choose_of_each(classes: Mapping[str, set[Any]], seed: int) -> set[str]:
         for group in groups.values()
         for rank, text in enumerate(group[:-1])
     )
-    count = min(HELD_OUT, max(1, round(len(classes) * SHARE)))
-    return {text for _, _, text in ranked[:count]}
+    return {text for _, _, text in ranked[: _share(len(classes))]}

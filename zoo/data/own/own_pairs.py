@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import itertools
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -10,14 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from zoo.data.errors import CorpusError
-from zoo.data.lines import tidy
-from zoo.data.own.cleaning import read_clean
 from zoo.data.own.held_out import Smallest, chunks, text_hashes
-from zoo.data.own.part import UNKNOWN, Kind, Part
-from zoo.data.own.python import as_text, python_part
+from zoo.data.own.python import python_part
+from zoo.data.own.reading import UNKNOWN, Kind, Part, read_clean
 from zoo.data.own.scan import RULES, Scan, TrainingPairs, scan
 from zoo.data.own.tables import PAIR_COLUMNS
-from zoo.data.own.text_files import find_parts
+from zoo.data.own.text_files import find_parts, find_sets
 from zoo.data.parallel_text import Pairs
 from zoo.files import StrPath, sha256, write_bytes
 
@@ -156,37 +153,32 @@ def read_pairs(
     if languages is not None and len(languages) != 2:
         raise CorpusError(f"languages should be two codes, received {languages!r}")
     kind = pair_kind(columns, languages)
-    parts = find_parts(kind, train, "train")
-    # Whatever can't be used is refused before anything is read.
-    others = {
-        split: find_parts(kind, train if data is None else data, split, data is None)
-        for split, data in (("valid", valid), ("test", test))
-    }
-    _check_columns(columns, [*parts, *itertools.chain(*others.values())])
-    names = [languages or part.languages for part in parts]
+    parts = find_sets(kind, train, valid, test)
+    _check_columns(columns, [part for several in parts.values() for part in several])
+    names = [languages or part.languages for part in parts["train"]]
     source, target = (
         next((code for code in side if code != UNKNOWN), UNKNOWN)
         for side in zip(*names, strict=True)
     )
-    codes, report = (source, target), list[str]()
+    report = list[str]()
     sets = {
-        split: _read_set(split, several, codes, report)
-        for split, several in others.items()
-        if several
+        split: read_clean(parts[split], split, report)
+        for split in ("valid", "test")
+        if parts[split]
     }
-    result = _scan(parts, keep_all, seed, sets, cache)
-    if "valid" not in sets:
-        sets["valid"] = _as_set("valid", result.held, codes)
+    found = _scan(parts["train"], keep_all, seed, sets, cache)
+    sets.setdefault("valid", found.held)
+    pairs = {name: _as_pairs(name, s, (source, target)) for name, s in sets.items()}
     return OwnPairs(
-        [TrainingPairs(part, keep_all, result.held) for part in parts],
-        sets["valid"],
-        sets.get("test"),
-        codes,
-        result.pairs,
-        result.words,
-        result.characters,
-        result.digest,
-        [*result.report, *report],
+        [TrainingPairs(part, keep_all, found.held) for part in parts["train"]],
+        pairs["valid"],
+        pairs.get("test"),
+        (source, target),
+        found.pairs,
+        found.words,
+        found.characters,
+        found.digest,
+        [*found.report, *report],
     )
 
 
@@ -208,11 +200,10 @@ def read_test(
     Raises:
         CorpusError, TypeError: see `read_pairs`.
     """
-    kind = pair_kind(columns, languages)
-    parts = find_parts(kind, data, "test")
+    parts = find_parts(pair_kind(columns, languages), data, "test")
     _check_columns(columns, parts)
-    codes = languages or parts[0].languages
-    return _read_set("test", parts, codes, [] if report is None else report)
+    pairs = read_clean(parts, "test", [] if report is None else report)
+    return _as_pairs("test", pairs, languages or parts[0].languages)
 
 
 def as_pairs(
@@ -255,11 +246,6 @@ def pair_kind(
         "table of columns, or the paths of files",
         ("sources", "targets"),
         [*([languages] if languages else []), *PAIR_COLUMNS],
-        item=lambda row, at: (
-            as_text(row[0], f"sources{at}"),
-            as_text(row[1], f"targets{at}"),
-        ),
-        tidy=lambda pair: (tidy(pair[0]), tidy(pair[1])),
         fault=lambda pair: None if pair[0] and pair[1] else EMPTY,
         flaw=_flaw,
         chosen=columns,
@@ -285,22 +271,16 @@ def _check_columns(columns, parts):
 
 
 # === Reading ===
-def _read_set(split, parts, codes, report):
-    """The pairs of a set for validation or test."""
-    pairs = [pair for part in parts for pair in read_clean(part, split, report)]
-    return _as_set(split, pairs, codes)
-
-
-def _as_set(split, pairs, codes):
+def _as_pairs(split, pairs, languages):
     sources, targets = (list(side) for side in zip(*pairs, strict=True))
-    return Pairs(split, split, *codes, sources, targets)
+    return Pairs(split, split, *languages, sources, targets)
 
 
 def _scan(parts, keep_all, seed, sets, cache):
     """Scans the training pairs, or reads what an earlier scan of the files found."""
     if cache is None or not all(part.paths for part in parts):
         return scan(parts, keep_all, seed, sets)
-    about = [RULES, keep_all, seed, [list(sets[name]) for name in sorted(sets)]]
+    about = [RULES, keep_all, seed, [sets[name] for name in sorted(sets)]]
     for part in parts:
         about += [part.name, part.columns, part.weight, *map(sha256, part.paths)]
     key = hashlib.sha256(json.dumps(about).encode()).hexdigest()

@@ -1,5 +1,7 @@
 """One's own text for other tasks: tagged, labelled, or plain sentences."""
 
+import dataclasses
+import hashlib
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -7,12 +9,12 @@ from typing import Any
 from zoo.checks import one_of
 from zoo.data.errors import CorpusError
 from zoo.data.lines import read_lines, tidy
-from zoo.data.own.part import Kind
-from zoo.data.own.python import as_list, as_text
-from zoo.data.own.sets import OwnTexts, read_sets
+from zoo.data.own.held_out import choose_of_each
+from zoo.data.own.python import as_list
+from zoo.data.own.reading import Kind, as_text, read_clean
 from zoo.data.own.tables import JSON, TABLES, kind_of
-from zoo.data.tagged import Tagged, conllu_sentences
-from zoo.data.word_corpora import Labelled
+from zoo.data.own.text_files import find_parts, find_sets
+from zoo.data.word_corpora import Labelled, Tagged, conllu_sentences
 from zoo.strings import counted
 
 LONGEST_SENTENCE = 1000  # words of a tagged sentence
@@ -22,6 +24,31 @@ TEXT_COLUMNS = (("text",), ("sentence",))
 EMPTY, NO_LABEL, NO_WORD = "that are empty", "without a label", "without a word or tag"
 LONG = f"of more than {LONGEST_TEXT:,} characters"
 LONG_SENTENCE = f"of more than {LONGEST_SENTENCE:,} words"
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnTexts:
+    """Texts of one kind for training, validation and a test.
+
+    Attributes:
+        train: `Tagged`, `Labelled` or a list of sentences, as the reader says.
+        valid: the same for validation.
+        test: the same for a test; None if there is none.
+        digest: 64 hexadecimal digits, the identity of the training texts.
+        report: what was read, left out and held out, as lines for a log.
+    """
+
+    train: Any
+    valid: Any
+    test: Any
+    digest: str
+    report: list[str]
+
+    @property
+    def identity(self) -> str:
+        """64 hexadecimal digits, the identity of training and validation texts."""
+        about = repr((self.digest, self.valid)).encode("utf-8", "surrogatepass")
+        return hashlib.sha256(about).hexdigest()
 
 
 def read_tagged(
@@ -35,7 +62,7 @@ def read_tagged(
 ) -> OwnTexts:
     """Reads sentences with a tag for each word.
 
-    Each set is a path, or Python data: a `zoo.data.tagged.Tagged`, a tuple of words and
+    Each set is a path, or Python data: a `zoo.data.Tagged`, a tuple of words and
     tags with a list for each sentence, a list of such pairs, or a table with columns
     "words" (or "tokens") and "tags": a dict, a pandas DataFrame or a Hugging Face
     `Dataset`. Tags may be numbers.
@@ -62,7 +89,7 @@ def read_tagged(
         CorpusError: for files that can't be read, with file and line.
         ValueError: for a column that can't be.
     """
-    return read_sets(tagged_kind(column), (train, valid, test), keep_all, seed)
+    return _read_sets(tagged_kind(column), train, valid, test, keep_all, seed)
 
 
 def read_labelled(
@@ -101,7 +128,7 @@ def read_labelled(
         CorpusError: for files that can't be read, with file and line, or a label that
             no training text has.
     """
-    return read_sets(labelled_kind(columns), (train, valid, test), keep_all, seed)
+    return _read_sets(labelled_kind(columns), train, valid, test, keep_all, seed)
 
 
 def read_sentences(
@@ -134,7 +161,70 @@ def read_sentences(
     Raises:
         CorpusError: for files that can't be read, with file and line.
     """
-    return read_sets(sentences_kind(columns), (train, valid, test), keep_all, seed)
+    return _read_sets(sentences_kind(columns), train, valid, test, keep_all, seed)
+
+
+def read_one(data: Any, kind: Kind, report: list[str] | None = None) -> Any:
+    """Reads the texts of a test alone, of which only empty ones are left out.
+
+    Args:
+        data: as `test` of the kind's reader; of a folder, `test.*`.
+        kind: what `tagged_kind`, `labelled_kind` or `sentences_kind` returns.
+        report: list to which lines on what was read and left out are added.
+
+    Returns:
+        `Tagged`, `Labelled` or a list of sentences. Names of labels are those of these
+        texts.
+
+    Raises:
+        CorpusError, TypeError: as the kind's reader.
+    """
+    parts = find_parts(kind, data, "test")
+    items = read_clean(parts, "test", [] if report is None else report)
+    return kind.build(items, items)
+
+
+def _read_sets(kind, train, valid, test, keep_all, seed):
+    report = list[str]()
+    items = {
+        split: read_clean(parts, split, report, keep_all or split != "train")
+        for split, parts in find_sets(kind, train, valid, test).items()
+        if parts
+    }
+    if "valid" not in items:
+        items["train"], items["valid"] = _hold_out(kind, items["train"], seed, report)
+    about = repr((f"{kind.name}s", items["train"])).encode("utf-8", "replace")
+    built = {split: kind.build(found, items["train"]) for split, found in items.items()}
+    digest = hashlib.sha256(about).hexdigest()
+    return OwnTexts(built["train"], built["valid"], built.get("test"), digest, report)
+
+
+def _hold_out(kind, items, seed, report):
+    """Splits items into training and validation, equal texts to the same side."""
+    texts = [kind.text(item) for item in items]
+    classes = dict[str, set[Any]]()
+    for text, item in zip(texts, items, strict=True):
+        classes.setdefault(text, set()).add(kind.label(item))
+    held = choose_of_each(classes, seed)
+    if not held:
+        each = " of each label" * (kind.label(items[0]) is not None)
+        raise CorpusError(
+            f"no text can be held out for validation, since one{each} stays for "
+            f"training, received {counted(len(classes), 'different text')}: give a "
+            "validation set"
+        )
+    # One of each: what comes again is left out.
+    valid = list(
+        {t: i for t, i in zip(texts, items, strict=True) if t in held}.values()
+    )
+    train = [i for t, i in zip(texts, items, strict=True) if t not in held]
+    report.append(
+        f"no validation set is given: held out {counted(len(valid), kind.name)} for "
+        f"it, chosen by a hash of the text and the seed {seed}"
+    )
+    if again := len(items) - len(train) - len(valid):
+        report.append(f"left out {counted(again, kind.name)} equal to a held-out one")
+    return train, valid
 
 
 # === Sentences ===
@@ -145,8 +235,6 @@ def sentences_kind(columns: Sequence[Any] | None = None) -> Kind:
         "sentences must be a path, a list of str, or a table with a column of them",
         ("texts",),
         TEXT_COLUMNS,
-        item=lambda row, at: as_text(row[0], f"texts{at}"),
-        tidy=tidy,
         fault=lambda text: None if text else EMPTY,
         flaw=lambda text: LONG if len(text) > LONGEST_TEXT else None,
         chosen=columns,
@@ -168,14 +256,12 @@ def tagged_kind(column: str | int | None = None) -> Kind:
         else:
             yield from _column_sentences(path, column)
 
-    return Kind(
+    return _TaggedKind(
         "sentence",
-        "tagged sentences must be a path, a zoo.data.tagged.Tagged, a tuple of words "
+        "tagged sentences must be a path, a zoo.data.Tagged, a tuple of words "
         "and tags, a list of such pairs, or a table with columns words and tags",
         ("sentences", "tags"),
         [(words, str(column) if named else "tags") for words in ("words", "tokens")],
-        item=_tagged_item,
-        tidy=lambda item: tuple([*map(tidy, side)] for side in item),
         fault=lambda item: None if item[0] and all(item[0] + item[1]) else NO_WORD,
         flaw=lambda item: LONG_SENTENCE if len(item[0]) > LONGEST_SENTENCE else None,
         tables=JSON,
@@ -224,18 +310,22 @@ def _tag_place(path, cells, column):
     return int(column) - 1
 
 
-def _tagged_item(row, at):
-    names = f"sentences{at}", f"tags{at}"
-    words, tags = map(as_list, row, names)
-    if len(words) != len(tags):
-        raise CorpusError(
-            f"{names[0]} should have a tag for each word, received "
-            f"{counted(len(words), 'word')} and {counted(len(tags), 'tag')}"
+class _TaggedKind(Kind):
+    """A kind whose items are two lists."""
+
+    def item(self, cells, place=""):
+        names = [f"{name}{place}" for name in self.columns]
+        words, tags = map(as_list, cells, names)
+        if len(words) != len(tags):
+            raise CorpusError(
+                f"{names[0]} should have a tag for each word, received "
+                f"{counted(len(words), 'word')} and {counted(len(tags), 'tag')}"
+            )
+        words, tags = (
+            [as_text(text, f"{name}[{i}]") for i, text in enumerate(side)]
+            for side, name in zip((words, tags), names, strict=True)
         )
-    return (
-        [as_text(word, f"{names[0]}[{i}]") for i, word in enumerate(words)],
-        [as_text(tag, f"{names[1]}[{i}]") for i, tag in enumerate(tags)],
-    )
+        return words, tags
 
 
 # === Labels ===
@@ -247,11 +337,6 @@ def labelled_kind(columns: Sequence[Any] | None = None) -> Kind:
         "pairs, or a table of them",
         ("texts", "labels"),
         LABEL_COLUMNS,
-        item=lambda row, at: (
-            as_text(row[0], f"texts{at}"),
-            as_text(row[1], f"labels{at}"),
-        ),
-        tidy=lambda item: (tidy(item[0]), tidy(item[1])),
         fault=lambda item: EMPTY if not item[0] else None if item[1] else NO_LABEL,
         flaw=lambda item: LONG if len(item[0]) > LONGEST_TEXT else None,
         chosen=columns,

@@ -2,16 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
-from numbers import Integral, Number, Real
 from typing import Any
 
 from zoo.data.errors import CorpusError
-from zoo.data.own.part import UNKNOWN, Kind, Part, column_codes
+from zoo.data.own.reading import UNKNOWN, Kind, Part, language_codes
 from zoo.data.own.tables import choose_columns, inner_columns
 from zoo.data.parallel_text import Pairs
-from zoo.data.tagged import Tagged
-from zoo.data.word_corpora import Labelled
-from zoo.strings import composed, describe
+from zoo.data.word_corpora import Labelled, Tagged
+from zoo.strings import describe
 
 
 def python_part(kind: Kind, data: Any) -> Part:
@@ -35,7 +33,7 @@ def python_part(kind: Kind, data: Any) -> Part:
         data = data.texts, [data.names[label] for label in data.labels]
     elif isinstance(data, Tagged):
         data = data.sentences, data.tags
-    chosen, names = list[Any](), column_names(data)
+    chosen, names = list[Any](), _column_names(data)
     if names and "translation" in names and not kind.chosen:
         cells = as_list(data["translation"], "translation")
         if cells and isinstance(cells[0], Mapping):
@@ -61,7 +59,8 @@ def python_part(kind: Kind, data: Any) -> Part:
             yield number, kind.item(cells, f"[{number}]")
 
     if codes is None:
-        codes = column_codes(chosen) if kind.aligned and chosen else (UNKNOWN, UNKNOWN)
+        known = kind.aligned and chosen
+        codes = language_codes(chosen, True) if known else (UNKNOWN, UNKNOWN)
     return Part(kind, "the data", items, codes, unit=kind.name)
 
 
@@ -76,12 +75,8 @@ def _joined(columns, kind):
     return partial(zip, *sides, strict=True)
 
 
-def column_names(data: Any) -> list[Any] | None:
-    """Returns the columns of a dict, DataFrame or Dataset; None if it is none of them.
-
-    Raises:
-        TypeError: for a Hugging Face `DatasetDict`.
-    """
+def _column_names(data):
+    """The columns of a dict, DataFrame or Dataset; None if it is none of them."""
     names = getattr(data, "column_names", None)  # Hugging Face's
     if isinstance(names, Mapping):  # a DatasetDict's
         raise TypeError(
@@ -132,33 +127,3 @@ def _pairs(rows, kind):
                 f"Received: {describe(row)}"
             ) from None
         yield first, second
-
-
-# === Cells ===
-def as_text(value: Any, place: str) -> str:
-    """Returns a str, or a number's, in Unicode's composed form.
-
-    A missing one is "": None, NaN, or pandas's NA and NaT. Whole floats are spelled as
-    integers, since a column of integers becomes one of floats if a cell is missing.
-
-    Raises:
-        TypeError: for anything else, with its place.
-    """
-    if isinstance(value, str):
-        return composed(value)
-    if _missing(value):
-        return ""
-    if not isinstance(value, Number):
-        raise TypeError(f"{place} must be a str or number. Received: {describe(value)}")
-    if isinstance(value, Real) and not isinstance(value, Integral) and value % 1 == 0:
-        value = round(value)
-    return str(value)
-
-
-def _missing(value):
-    try:
-        return value is None or bool(value != value)
-    except TypeError:  # pandas's NA: a comparison with it has no truth value
-        return True
-    except ValueError:  # an array
-        return False

@@ -1,18 +1,16 @@
-"""The first reading of a corpus: what there is, what is left out, what is held out."""
+"""The first reading of training pairs: what there is, and what is held out."""
 
 import dataclasses
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from zoo.data.errors import CorpusError
-from zoo.data.own.cleaning import Findings, clean, describe
-from zoo.data.own.held_out import Choice, chunks, text_hashes
-from zoo.data.own.part import Part
-from zoo.data.parallel_text import Pairs
+from zoo.data.own.held_out import Smallest, chunks, text_hashes
+from zoo.data.own.reading import Findings, Part, clean, describe_part
 from zoo.strings import counted
 
 RULES = 2  # raised whenever the rules change what is trained on
-_SETS = {"valid": "validation set", "test": "test set"}
+Sentences = Sequence[tuple[str, str]]  # pairs of them
 
 
 class TrainingPairs:
@@ -30,13 +28,10 @@ class TrainingPairs:
         weight: how often an epoch has each pair.
     """
 
-    def __init__(
-        self, part: Part, keep_all: bool, held: Sequence[tuple[str, str]]
-    ) -> None:
+    def __init__(self, part: Part, keep_all: bool, held: Sentences) -> None:
         self.weight = part.weight
         self._part, self._keep_all = part, keep_all
-        self._sources = {source for source, _ in held}
-        self._targets = {target for _, target in held}
+        self._sources, self._targets = _sides(held)
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         pairs = clean(self._part, self._keep_all)
@@ -68,7 +63,7 @@ class Scan:
 
 
 def scan(
-    parts: Sequence[Part], keep_all: bool, seed: int, sets: dict[str, Pairs]
+    parts: Sequence[Part], keep_all: bool, seed: int, sets: Mapping[str, Sentences]
 ) -> Scan:
     """Reads all training pairs, twice if some of them are to be held out.
 
@@ -76,14 +71,14 @@ def scan(
         parts: where they are.
         keep_all: whether only those with an empty side are left out.
         seed: seed of what is held out.
-        sets: the sets that the user has for "valid" and "test". Without "valid", pairs
+        sets: the pairs that the user has for "valid" and "test". Without "valid", pairs
             are held out for it.
 
     Raises:
         CorpusError: if no pair is left to train on.
     """
-    choice: Choice[tuple[str, str]] = Choice()
-    known = {name: _sides([*pairs]) for name, pairs in sets.items()}
+    choice: Smallest[tuple[str, str]] = Smallest()
+    known = {name: _sides(pairs) for name, pairs in sets.items()}
     shared = dict.fromkeys(known, 0)
     digest = hashlib.sha256(repr((RULES, keep_all)).encode())
     size, report = _Size(), list[str]()
@@ -97,7 +92,7 @@ def scan(
             for name, (sources, targets) in known.items():
                 shared[name] += sum(s in sources or t in targets for s, t in pairs)
         digest.update(repr((size.pairs, part.weight)).encode())
-        report += describe(part, size.pairs - before, findings)
+        report += describe_part(part, size.pairs - before, findings)
     if not size.pairs:
         raise CorpusError(f"no pair is left to train on. {' '.join(report)}")
     for name, count in shared.items():
@@ -111,14 +106,12 @@ def scan(
     if held:
         report += _hold_out(parts, keep_all, held, size, seed)
     digest.update(repr(held).encode())
-    return Scan(
-        size.pairs,
-        size.words(sample),
-        "".join(sorted(size.distinct)),
-        held,
-        digest.hexdigest(),
-        report,
-    )
+    characters = "".join(sorted(size.distinct))
+    words = size.words(sample)
+    return Scan(size.pairs, words, characters, held, digest.hexdigest(), report)
+
+
+_SETS = {"valid": "validation set", "test": "test set"}
 
 
 def _sides(pairs):
@@ -174,9 +167,6 @@ class _Size:
         for side in (0, 1):
             text = "".join(pair[side] for pair in sample)
             unspaced = len(UNSPACED.findall(text)) > 0.3 * len(text)
-            words += (
-                self.characters[side] // 2
-                if unspaced
-                else self.pairs + self.spaces[side]
-            )
+            spaced = self.pairs + self.spaces[side]
+            words += self.characters[side] // 2 if unspaced else spaced
         return words

@@ -62,12 +62,7 @@ class Table:
         self._json, self._quoted = kind in JSON, kind == ".csv"
         self._delimiter, self._skipped = "\t", 0  # lines before the names
         if self._quoted:
-            lines = enumerate(read_lines(path, normalize=True), start=1)
-            number, line = next((n for n in lines if n[1].strip()), (0, ""))
-            unquoted = re.sub(r'"[^"]*("|$)', "", line)
-            self._delimiter = max(",;\t", key=unquoted.count)
-            if excel := re.fullmatch(r'"?sep=(.)"?', line):
-                self._delimiter, self._skipped = excel[1], number
+            self._find_delimiter()
         first = next(self._lines(), None)
         if first is None:
             raise CorpusError(f"there is no row in {path}")
@@ -106,6 +101,15 @@ class Table:
             elif index or self.headless:
                 yield number, [row[place] for place in self._places]
 
+    def _find_delimiter(self):
+        """Finds a CSV's delimiter by its first line, or what Excel says there."""
+        lines = enumerate(read_lines(self.path, normalize=True), start=1)
+        number, line = next((n for n in lines if n[1].strip()), (0, ""))
+        unquoted = re.sub(r'"[^"]*("|$)', "", line)
+        self._delimiter = max(",;\t", key=unquoted.count)
+        if excel := re.fullmatch(r'"?sep=(.)"?', line):
+            self._delimiter, self._skipped = excel[1], number
+
     def _lines(self):
         """Yields the number and the cells or object of each line that is not blank."""
         lines = read_lines(self.path, normalize=True)
@@ -114,8 +118,8 @@ class Table:
             return
         for number, line in enumerate(lines, start=1):
             if line.strip(" "):
-                parse = self._object if self._json else _split
-                yield number, parse(line, number)
+                row = self._object(line, number) if self._json else line.split("\t")
+                yield number, row
 
     def _quoted_lines(self, lines):
         rows = csv.reader((f"{line}\n" for line in lines), delimiter=self._delimiter)
@@ -143,10 +147,6 @@ class Table:
         )
 
 
-def _split(line, _):
-    return line.split("\t")
-
-
 def inner_columns(record: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the languages of Hugging Face's `{"translation": {"en": …, "de": …}}`."""
     inner = record.get("translation")
@@ -159,7 +159,7 @@ def choose_columns(
     defaults: Sequence[Sequence[str]],
     place: str,
 ) -> list[str]:
-    """Chooses columns of a table by name.
+    """Chooses columns of a table by name, once each.
 
     Args:
         names: the columns there are.
@@ -169,32 +169,13 @@ def choose_columns(
         place: what an error calls the table.
 
     Raises:
-        CorpusError: if there are no such columns; it names those there are. Also if
-            one would be taken twice.
+        CorpusError: if there are no such columns; it names those there are.
     """
     count, there = len(defaults[0]), ", ".join(map(str, names))[:200]
     if columns is None:
         columns = next((d for d in defaults if {*d} <= {*names}), None)
-    if columns is None and len(names) == count:
-        if not all(map(_like_a_name, names)):
-            raise CorpusError(
-                f"{place} should begin with its columns' names, received {there}; of "
-                "a table without them, say by number which to read, as "
-                + " and ".join(map(str, range(1, count + 1)))
-            )
-        columns = names
     if columns is None:
-        advice = (
-            "pairs are two text files with equally many lines, or a table: TSV, CSV or "
-            "JSON lines"
-            if len(names) < count
-            else f"say which {count} to read, as --columns {','.join(names[:count])} "
-            f"(columns={names[:count]} in Python)"
-        )
-        raise CorpusError(
-            f"{place} should have {counted(count, 'column')}, received {len(names)}: "
-            f"{there}; {advice}"
-        )
+        columns = _all_columns(names, count, place, there)
     for column in columns:
         if column not in names:
             raise CorpusError(
@@ -213,6 +194,26 @@ def choose_columns(
     return list(columns)
 
 
-def _like_a_name(cell):
-    """Whether a cell of a first line may be a column's name, and no sentence."""
-    return bool(re.fullmatch(r"[\w.()-]+( [\w()-]+)?", cell)) and cell[-1] not in ".?!"
+def _all_columns(names, count, place, there):
+    """The names, if they are as many as wanted and may be names."""
+    if len(names) != count:
+        advice = (
+            "pairs are two text files with equally many lines, or a table: TSV, CSV or "
+            "JSON lines"
+            if len(names) < count
+            else f"say which {count} to read, as --columns {','.join(names[:count])} "
+            f"(columns={names[:count]} in Python)"
+        )
+        raise CorpusError(
+            f"{place} should have {counted(count, 'column')}, received {len(names)}: "
+            f"{there}; {advice}"
+        )
+    # No sentences.
+    name = re.compile(r"[\w.()-]+( [\w()-]+)?(?<![.?!])")
+    if not all(map(name.fullmatch, names)):
+        raise CorpusError(
+            f"{place} should begin with its columns' names, received {there}; of "
+            "a table without them, say by number which to read, as "
+            + " and ".join(map(str, range(1, count + 1)))
+        )
+    return names

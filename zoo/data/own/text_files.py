@@ -1,19 +1,19 @@
-"""Files of text, as a command line names them."""
+"""Files of text, as a command line names them, and the parts of a set."""
 
 import dataclasses
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from zoo.data.errors import CorpusError
 from zoo.data.lines import check_file
-from zoo.data.own.likely_pairs import read_aligned_lines
-from zoo.data.own.part import Kind, Part, column_codes, language_codes
 from zoo.data.own.python import python_part
+from zoo.data.own.reading import Kind, Part, language_codes
 from zoo.data.own.tables import PAIR_COLUMNS, TABLES, Table, kind_of, unpacked_name
+from zoo.data.parallel_text import aligned_lines
 from zoo.files import StrPath
 
 # The names of each split's files in a folder.
@@ -22,7 +22,6 @@ SPLITS = {
     "valid": ("valid", "validation", "val", "dev"),
     "test": ("test",),
 }
-_SIDES = (*PAIR_COLUMNS, ("src", "trg"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,22 +67,37 @@ class TextFiles:
 
 def as_files(data: Any) -> list[TextFiles] | None:
     """Returns paths as a list of `TextFiles`; None for data that name no files."""
-    if isinstance(data, TextFiles):
-        return [data]
     if isinstance(data, (str, os.PathLike)):
         return [TextFiles((Path(data),))]
-    if not isinstance(data, (list, tuple)) or not data:
+    several = [data] if isinstance(data, TextFiles) else data
+    if not isinstance(several, (list, tuple)) or not several:
         return None
-    if all(isinstance(item, TextFiles) for item in data):
-        return list(data)
-    paths = all(isinstance(item, (str, os.PathLike)) for item in data)
+    if all(isinstance(item, TextFiles) for item in several):
+        return list(several)
+    paths = all(isinstance(item, (str, os.PathLike)) for item in several)
     if isinstance(data, tuple) and len(data) == 2 and paths:
         return [TextFiles(tuple(map(Path, data)))]
     return None
 
 
+# === Sets ===
+def find_sets(kind: Kind, train: Any, *others: Any) -> dict[str, list[Part]]:
+    """Returns the parts of training, validation and test set, before reading any.
+
+    A set that is None is that of the folders of training text, if they have it.
+
+    Raises:
+        CorpusError, TypeError: see `find_parts`.
+    """
+    sets = {"train": find_parts(kind, train, "train")}
+    for split, data in zip(("valid", "test"), others, strict=True):
+        missing = data is None
+        sets[split] = find_parts(kind, train if missing else data, split, missing)
+    return sets
+
+
 def find_parts(kind: Kind, data: Any, split: str, optional: bool = False) -> list[Part]:
-    """Returns the parts of a split: files, or Python data.
+    """Returns the parts of one set, from files or Python data.
 
     Args:
         kind: how they are read.
@@ -101,25 +115,17 @@ def find_parts(kind: Kind, data: Any, split: str, optional: bool = False) -> lis
         return [] if optional else [python_part(kind, data)]
     parts = []
     for files in several:
-        folder = files.paths[0]
-        if len(files.paths) == 1 and folder.is_dir():
-            found = find_split(folder, split, kind)
-            if found is None and not optional:
-                names = ".en and {0}.de, or {0}.tsv" if kind.aligned else ".*"
-                raise CorpusError(
-                    f"{folder} has no file for {split}, named "
-                    f"{split}{names.format(split)}"
-                )
+        found: TextFiles | None = None if optional else files
+        if len(files.paths) == 1 and files.paths[0].is_dir():
+            found = find_split(files.paths[0], split, kind, optional)
             weight = 1 if optional else files.weight
             found = found and dataclasses.replace(found, weight=weight)
-        else:
-            found = None if optional else files
+        if found and found.weight != 1 and split != "train":
+            raise CorpusError(
+                f"only training text has a weight, received {found.paths[-1]}:"
+                f"{found.weight} for {split}"
+            )
         if found:
-            if split != "train" and found.weight != 1:
-                raise CorpusError(
-                    f"only training text has a weight, received {found.paths[-1]}:"
-                    f"{found.weight} for {split}"
-                )
             parts.append(file_part(kind, found))
     return parts
 
@@ -141,80 +147,84 @@ def file_part(kind: Kind, files: TextFiles) -> Part:
         if path.resolve() == files.paths[1].resolve():
             raise CorpusError(f"source and target should be two files, received {name}")
         about["languages"] = language_codes([_suffix(path) for path in files.paths])
-        rows = partial(_aligned_rows, *files.paths)
-    elif kind.lines and not kind.chosen and kind_of(path) not in (kind.tables or ()):
-        rows = partial(kind.lines, path)
-    else:
-        table = Table(path, kind.chosen, kind.defaults)
-        about |= {"columns": (*table.columns, str(table.headless)), "note": table.note}
-        if kind.aligned and not table.headless:
-            about["languages"] = column_codes(table.columns)
-        rows = partial(_table_rows, kind, table)
-    return Part(kind, name, rows, **about)
+        return Part(kind, name, partial(_aligned_items, *files.paths), **about)
+    if kind.lines and not kind.chosen and kind_of(path) not in (kind.tables or ()):
+        return Part(kind, name, partial(kind.lines, path), **about)
+    table = Table(path, kind.chosen, kind.defaults)
+    about |= {"columns": (*table.columns, str(table.headless)), "note": table.note}
+    if kind.aligned and not table.headless:
+        about["languages"] = language_codes(table.columns, known=True)
+    return Part(kind, name, partial(_table_items, kind, table), **about)
 
 
-def _aligned_rows(*paths):
-    return enumerate(read_aligned_lines(*paths), start=1)
+def _aligned_items(source: Path, target: Path) -> Iterator[tuple[int, Any]]:
+    return enumerate(aligned_lines(source, target, normalize=True), start=1)
 
 
-def _table_rows(kind, table):
+def _table_items(kind: Kind, table: Table) -> Iterator[tuple[int, Any]]:
     for number, cells in table.rows():
         try:
-            item = kind.item(cells, "")
+            item = kind.item(cells)
         except TypeError as error:
             raise CorpusError(f"{table.path}, line {number:,}: {error}") from error
         yield number, item
 
 
-def find_split(folder: Path, split: str, kind: Kind) -> TextFiles | None:
+# === Folders ===
+def find_split(
+    folder: Path, split: str, kind: Kind, optional: bool = True
+) -> TextFiles | None:
     """Finds a split's files in a folder: `train.txt`, or `train.en` and `train.de`.
 
-    Args:
-        folder: the folder.
-        split: a key of `SPLITS`.
-        kind: how they are read; its languages are the suffixes of source and target,
-            if more than one pair of files would do.
+    Several pairs of files are told apart by the kind's languages.
 
     Returns:
-        The files; None if there are none of that split.
+        The files; None if there are none and they are optional.
 
     Raises:
-        CorpusError: if it can't be told which are meant.
+        CorpusError: if it can't be told which are meant, or there are none.
     """
-    languages = kind.languages
-    for stem in SPLITS[split]:
-        paths = _named(folder, stem)
-        names = ", ".join(path.name for path in paths)
-        tables = [path for path in paths if kind_of(path) in TABLES]
-        single = tables if kind.aligned else paths
-        if len(single) == 1:
-            return TextFiles((single[0],))
-        if single and not kind.aligned:
-            raise CorpusError(
-                f"{folder} should have one file for {split}, received {names}"
-            )
-        found = {_suffix(path): path for path in paths}
-        for sides in [*([languages] if languages else []), *_SIDES]:
-            if {*sides} <= {*found}:
-                if sides[0] == sides[1]:
-                    raise CorpusError(
-                        f"the files in {folder} are told apart by the languages, which "
-                        f"should differ, received {'-'.join(sides)}"
-                    )
-                return TextFiles(tuple(found[side] for side in sides))
-        if found:
-            raise CorpusError(
-                f"{folder} has {names}: say by the languages which is the source and "
-                "which the target"
-                + (f", received {'-'.join(languages)}" if languages else "")
-            )
+    stems = (_of_stem(folder, stem, split, kind) for stem in SPLITS[split])
+    files = next(filter(None, stems), None)
+    if files is None and not optional:
+        names = ".en and {0}.de, or {0}.tsv" if kind.aligned else ".*"
+        raise CorpusError(
+            f"{folder} has no file for {split}, named {split}{names.format(split)}"
+        )
+    return files
+
+
+def _of_stem(folder, stem, split, kind):
+    paths = [
+        path
+        for path in sorted(folder.iterdir())
+        if path.is_file() and unpacked_name(path).stem == stem
+    ]
+    names = ", ".join(path.name for path in paths)
+    tables = [path for path in paths if kind_of(path) in TABLES]
+    single = tables if kind.aligned else paths
+    if len(single) == 1:
+        return TextFiles((single[0],))
+    if single and not kind.aligned:
+        raise CorpusError(
+            f"{folder} should have one file for {split}, received {names}"
+        )
+    found, languages = {_suffix(path): path for path in paths}, kind.languages
+    for sides in [*([languages] if languages else []), *PAIR_COLUMNS, ("src", "trg")]:
+        if {*sides} <= {*found}:
+            if sides[0] == sides[1]:
+                raise CorpusError(
+                    f"the files in {folder} are told apart by the languages, which "
+                    f"should differ, received {'-'.join(sides)}"
+                )
+            return TextFiles(tuple(found[side] for side in sides))
+    if found:
+        raise CorpusError(
+            f"{folder} has {names}: say by the languages which is the source and "
+            "which the target"
+            + (f", received {'-'.join(languages)}" if languages else "")
+        )
     return None
-
-
-def _named(folder, stem):
-    """The files of a folder that are named so, but for suffixes."""
-    paths = [path for path in sorted(folder.iterdir()) if path.is_file()]
-    return [path for path in paths if unpacked_name(path).stem == stem]
 
 
 def _suffix(path):
