@@ -63,17 +63,16 @@ class Settings:
 
 def _data(run):
     """Training, validation and test data; None for no test."""
-    from zoo.data import tagged
+    from zoo.data.generated.toy_text import toy_sentences
+    from zoo.data.word_corpora import load_ud
 
     if run.text:
         return run.text.train, run.text.valid, run.text.test
     if count := run.settings.sentences:
         counts = (count, 200, 500)
-        return [tagged.toy_sentences(n, (run.seed, p)) for p, n in enumerate(counts)]
+        return [toy_sentences(n, (run.seed, p)) for p, n in enumerate(counts)]
     newer = run.settings.allow_newer
-    return [
-        tagged.load_ud(split, allow_newer=newer) for split in ("train", "dev", "test")
-    ]
+    return [load_ud(split, allow_newer=newer) for split in ("train", "dev", "test")]
 
 
 def _batches(run, preprocessor, data):
@@ -182,7 +181,7 @@ def _write_own_card(run, tagger, results):
 
 
 def _write_card(run, tagger, results):
-    from zoo.data.tagged import UD_ENGLISH
+    from zoo.data.word_corpora import UD_ENGLISH
     from zoo.training.card_metadata import of_corpora
 
     score = {

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.data.conftest import SIDES
-from zoo.data import CorpusError, DownloadError, corpora, list_corpora, load, tatoeba
+from zoo.data import CorpusError, DownloadError, load, tatoeba
+from zoo.data.corpora import CORPORA
+from zoo.data.corpus import CorpusFile
 
 pytestmark = [pytest.mark.backend_free, pytest.mark.usefixtures("nothing_at_hand")]
 
@@ -32,12 +34,13 @@ def public(server, monkeypatch):
     """Serves SIDES as multi30k's public source, and knows their sha256."""
     for name, text in SIDES.items():
         server.files[f"/raw/{name}.gz"] = gzip.compress(text.encode())
-    corpus = dataclasses.replace(
-        list_corpora()["multi30k"],
-        urls={name: server.url(f"/raw/{name}.gz") for name in SIDES},
-        sha256={name: sha256(text) for name, text in SIDES.items()},
-    )
-    monkeypatch.setitem(corpora._CORPORA, "multi30k", corpus)
+    sizes = {name: file.size for name, file in CORPORA["multi30k"].files.items()}
+    files = {
+        name: CorpusFile(server.url(f"/raw/{name}.gz"), sizes[name], sha256(text))
+        for name, text in SIDES.items()
+    }
+    corpus = dataclasses.replace(CORPORA["multi30k"], files=files)
+    monkeypatch.setitem(CORPORA, "multi30k", corpus)
     return server
 
 
@@ -126,7 +129,8 @@ def test_an_altered_cache_file_is_refused_by_name(public, tmp_path):
 def test_what_is_larger_than_the_manifest_says(
     public, tmp_path, monkeypatch, data, message
 ):
-    monkeypatch.setitem(list_corpora()["multi30k"].sizes, "train.en", 14)
+    files = CORPORA["multi30k"].files
+    monkeypatch.setitem(files, "train.en", files["train.en"]._replace(size=14))
     right = public.files["/raw/train.en.gz"]
     public.files["/raw/train.en.gz"] = data
     with pytest.raises((CorpusError, DownloadError), match=message):
@@ -138,13 +142,13 @@ def test_what_is_larger_than_the_manifest_says(
 
 def test_processes_that_download_at_once(public, tmp_path):
     """As `torchrun` starts them."""
-    corpus = list_corpora()["multi30k"]
     script = f"""
 import dataclasses
-from zoo.data import corpora, load
-corpora._CORPORA["multi30k"] = dataclasses.replace(
-    corpora._CORPORA["multi30k"],
-    urls={corpus.urls!r}, sha256={corpus.sha256!r},
+from zoo.data import load
+from zoo.data.corpora import CORPORA
+from zoo.data.corpus import CorpusFile
+CORPORA["multi30k"] = dataclasses.replace(
+    CORPORA["multi30k"], files={CORPORA["multi30k"].files!r}
 )
 assert len(load("multi30k")) == 2
 """
@@ -176,12 +180,13 @@ def snapshots(server, tmp_path, monkeypatch):
 
     rows = [("Hi.", "Hallo!"), ("Stop!", "Halt!"), ("Go.", "Geh."), ("Hi.", "Hi!")]
     files, _ = tatoeba.unpack(publish("2018-05-13", rows))
-    corpus = dataclasses.replace(
-        list_corpora()["tatoeba"],
-        urls=dict.fromkeys(files, server.url("/anki/deu-eng.zip")),
-        sha256={n: hashlib.sha256(data).hexdigest() for n, data in files.items()},
-    )
-    monkeypatch.setitem(corpora._CORPORA, "tatoeba", corpus)
+    url = server.url("/anki/deu-eng.zip")
+    files = {
+        name: CorpusFile(url, len(data), hashlib.sha256(data).hexdigest())
+        for name, data in files.items()
+    }
+    corpus = dataclasses.replace(CORPORA["tatoeba"], files=files)
+    monkeypatch.setitem(CORPORA, "tatoeba", corpus)
     return lambda: publish("2030-01-02", [*rows, ("Run!", "Lauf!"), ("Hi.", "Na?")])
 
 

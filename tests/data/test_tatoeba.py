@@ -72,24 +72,22 @@ def test_unpack_reads_two_columns_and_the_date(tmp_path):
     assert files["test.en"] + files["valid.en"] == b"Hi.\n"
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped", "page"])
-def test_a_broken_archive_is_refused(tmp_path, damage):
-    path = archive(tmp_path / "a.zip", "Go.\tGeh.\n" * 50)
-    data = path.read_bytes()
-    middle = 45  # inside the compressed text
-    changed = {
-        "cut": data[: len(data) // 2],
-        "flipped": data[:middle] + bytes([data[middle] ^ 255]) + data[middle + 1 :],
-        "page": b"<html>Not here</html>",
-    }[damage]
-    path.write_bytes(changed)
-    with pytest.raises(CorpusError, match="whole archive.*received one that starts"):
+@pytest.mark.parametrize(
+    ("text", "name", "message"),
+    [
+        ("x", "fra.txt", "a.zip should hold deu.txt, received fra.txt"),
+        (b"Go.\tGeh.\nHi.\tGr\xfc\xdf dich.\n", "deu.txt", "UTF-8 .*0xfc.*Try again"),
+        ("Go.\tGeh.\nno tab\n", "deu.txt", "line 2 of deu.txt.*no tab"),
+        ("Go.\tGeh.\n\tno English\n", "deu.txt", "line 2 of deu.txt.*no English"),
+        ("Go.\tGeh.\nno German\t\n", "deu.txt", "line 2 of deu.txt.*no German"),
+    ],
+)
+def test_other_content_is_refused(tmp_path, text, name, message):
+    path = archive(tmp_path / "a.zip", text, name=name)
+    with pytest.raises(CorpusError, match=message):
         tatoeba.unpack(path)
-
-
-def test_an_archive_without_the_text_is_refused(tmp_path):
-    path = archive(tmp_path / "a.zip", "x", name="fra.txt")
-    with pytest.raises(CorpusError, match=r"should hold deu.txt, received fra.txt"):
+    path.write_bytes(path.read_bytes()[:50])
+    with pytest.raises(CorpusError, match="whole archive.*received one that starts"):
         tatoeba.unpack(path)
 
 
@@ -102,22 +100,6 @@ def test_a_listing_of_what_is_there_is_short(tmp_path):
         tatoeba.unpack(path)
 
 
-@pytest.mark.parametrize(
-    ("offset", "value", "message"),
-    [
-        (8, 1, "deu.txt of a.zip .*an encrypted file"),
-        (10, 99, "deu.txt of a.zip .*method 99"),
-    ],
-)
-def test_what_cannot_be_unpacked_is_refused(tmp_path, offset, value, message):
-    path = archive(tmp_path / "a.zip", "Go.\tGeh.\n")
-    data = bytearray(path.read_bytes())
-    data[data.index(b"PK\x01\x02") + offset] = value
-    path.write_bytes(data)
-    with pytest.raises(CorpusError, match=f"{message}.*ZOO_DATA_DIR"):
-        tatoeba.unpack(path)
-
-
 def test_text_and_lines_beyond_their_limits_are_refused(tmp_path, monkeypatch):
     path = archive(tmp_path / "a.zip", "Go.\tGeh.\n" * 3 + "\n" * 20)
     tatoeba.unpack(path, limit=47)
@@ -127,19 +109,6 @@ def test_text_and_lines_beyond_their_limits_are_refused(tmp_path, monkeypatch):
         tatoeba.unpack(path, limit=46)
     monkeypatch.setattr(tatoeba, "LINE_LIMIT", 22)
     with pytest.raises(CorpusError, match="deu.txt should have at most 22 lines"):
-        tatoeba.unpack(path)
-
-
-def test_text_that_is_not_utf8_is_refused(tmp_path):
-    path = archive(tmp_path / "a.zip", b"Go.\tGeh.\nHi.\tGr\xfc\xdf dich.\n")
-    with pytest.raises(CorpusError, match="UTF-8 text, received.*0xfc.*Try again"):
-        tatoeba.unpack(path)
-
-
-@pytest.mark.parametrize("row", ["no tab", "\tno English", "no German\t"])
-def test_a_row_that_is_no_pair_is_refused(tmp_path, row):
-    path = archive(tmp_path / "a.zip", f"Go.\tGeh.\n{row}\n")
-    with pytest.raises(CorpusError, match=f"line 2 of deu.txt.*{row.split()[0]}"):
         tatoeba.unpack(path)
 
 
@@ -179,4 +148,5 @@ def test_the_real_files_are_made_from_rows_in_the_archives_order():
     rows.sort(key=lambda row: row[0])
     files = tatoeba.split([row for _, row in rows], tatoeba.held_out_sentences())
     sha256 = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
-    assert sha256 == list_corpora()["tatoeba"].sha256
+    known = list_corpora()["tatoeba"].files
+    assert sha256 == {name: file.sha256 for name, file in known.items()}

@@ -1,79 +1,107 @@
-import hashlib
 import os
 from pathlib import Path
 
 import pytest
 
 from zoo.data import CorpusError, load_ptb, load_sst
-from zoo.data.word_corpora import BINARY, FINE
+from zoo.data.word_corpora import BINARY, FINE, UPOS, load_ud
 
 pytestmark = pytest.mark.backend_free
 
+CONLLU = """# sent_id = 1
+# text = I don't.
+1\tI\tI\tPRON\tPRP\t_\t2\tnsubj\t_\t_
+2-3\tdon't\t_\t_\t_\t_\t_\t_\t_\t_
+2\tdo\tdo\tAUX\tVB\t_\t0\troot\t_\t_
+3\tn't\tnot\tPART\tRB\t_\t2\tadvmod\t_\t_
+3.1\tgo\tgo\tVERB\tVB\t_\t_\t_\t_\t_
+4\t.\t.\tPUNCT\t.\t_\t2\tpunct\t_\t_
+
+# sent_id = 2
+1\tYes\tyes\tINTJ\tUH\t_\t0\troot\t_\t_
+"""
+
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def put(tmp_path, monkeypatch):
+    """Writes a file below ZOO_DATA_DIR."""
     monkeypatch.setenv("ZOO_DATA_DIR", str(tmp_path))
-    for name in ("ptb", "sst"):
-        (tmp_path / name).mkdir()
-    return tmp_path
+
+    def write(name, text):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, "utf-8")
+
+    return write
 
 
-def test_ptb(folder):
-    text = " a <unk> dog N \n\n  runs\n"
-    (folder / "ptb" / "ptb.valid.txt").write_text(text)
+def test_ptb(put):
+    put("ptb/ptb.valid.txt", " a <unk> dog N \n\n  runs\n")
     assert load_ptb("valid") == ["a <unk> dog N", "runs"]
-    with pytest.raises(CorpusError, match="ptb.train.txt is missing"):
-        load_ptb()
-    with pytest.raises(ValueError, match="split of ptb.*did you mean valid"):
-        load_ptb("valit")
 
 
-def test_sst(folder):
-    (folder / "sst" / "fine.dev.txt").write_text("4 a café .\n0 no .\n", "utf-8")
-    (folder / "sst" / "binary.dev.txt").write_text("1 good\n2 bad\n")
+def test_sst(put):
+    put("sst/fine.dev.txt", "4 a café .\n0 no .\n")
+    put("sst/binary.dev.txt", "1 good\n2 bad\n")
     found = load_sst("dev")
     assert (found.texts, found.labels) == (["a café .", "no ."], [4, 0])
-    assert found.names == FINE and len(found) == 2
-    with pytest.raises(
-        CorpusError, match="line 2 should be a label from 0 to 1.*2 bad"
-    ):
+    assert found.names == FINE and len(found) == 2 == len(BINARY)
+    with pytest.raises(CorpusError, match="line 2 should be .* from 0 to 1.*2 bad"):
         load_sst("dev", "binary")
-    with pytest.raises(ValueError, match="labels of sst.*'coarse'"):
-        load_sst("dev", "coarse")
-    assert len(BINARY) == 2
 
 
-def test_downloads_are_compared_with_their_digest(tmp_path, monkeypatch):
-    from zoo.data import word_corpora as texts
+def test_ud(put):
+    put("ud_english_ewt/dev.conllu", CONLLU)
+    found = load_ud("dev")
+    assert found.sentences == [["I", "do", "n't", "."], ["Yes"]]
+    assert found.tags == [["PRON", "AUX", "PART", "PUNCT"], ["INTJ"]]
 
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("PRON\tPRP", "PRON PRP", "line 3 should have the ten fields"),
+        ("PRON\t", "PRP\t", "line 3 should .* one of the tags.*'I' and 'PRP'"),
+        (CONLLU, "# nothing\n", "should hold sentences, received none"),
+    ],
+)
+def test_what_is_no_conllu_is_refused(put, old, new, message):
+    put("ud_english_ewt/dev.conllu", CONLLU.replace(old, new))
+    with pytest.raises(CorpusError, match=message):
+        load_ud("dev")
+
+
+@pytest.mark.parametrize(
+    ("load", "arguments", "message"),
+    [
+        (load_ptb, (), "ptb.train.txt is missing"),
+        (load_ptb, ("valit",), "split of ptb.*did you mean valid"),
+        (load_sst, ("dev", "coarse"), "labels of sst.*'coarse'"),
+        (load_ud, ("train",), "train.conllu is missing"),
+        (load_ud, ("valid",), "allowed are train, dev, test.*'valid'"),
+    ],
+)
+def test_what_there_is_not(put, load, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        load(*arguments)
+
+
+def test_files_of_the_cache_are_compared_with_their_digest(tmp_path, monkeypatch):
     monkeypatch.delenv("ZOO_DATA_DIR", raising=False)
-    folder = tmp_path / "ptb"
-    folder.mkdir()
-    (folder / "ptb.test.txt").write_text("a dog\n")
+    (tmp_path / "ptb").mkdir()
+    (tmp_path / "ptb" / "ptb.test.txt").write_text("a dog\n")
     with pytest.raises(CorpusError, match="is altered: sha256"):
         load_ptb("test", cache_dir=tmp_path)
-    digest = hashlib.sha256(b"a dog\n").hexdigest()
-    monkeypatch.setitem(texts.PTB.sha256, "ptb.test.txt", digest)
-    assert load_ptb("test", cache_dir=tmp_path) == ["a dog"]
 
 
-def test_the_sources_are_whole():
-    from zoo.data.word_corpora import PTB, SST
-
-    for corpus, count in ((PTB, 3), (SST, 6)):
-        assert set(corpus.urls) == set(corpus.sha256) == set(corpus.sizes)
-        assert len(corpus.urls) == count
-        assert all(url.startswith("https://") for url in corpus.urls.values())
-    assert SST.urls["fine.dev.txt"].endswith("/data/stsa.fine.dev")
-    assert PTB.urls["ptb.test.txt"].endswith("/lstm/master/data/ptb.test.txt")
-
-
-@pytest.mark.parametrize("name", ["ptb", "sst"])
-def test_the_real_files_have_the_sizes_that_are_stated(name):
-    from zoo.data import word_corpora as texts
-
-    folder = Path(os.environ.get("ZOO_DATA_DIR", "/-")) / name
-    if not folder.is_dir():
-        pytest.skip(f"ZOO_DATA_DIR has no {name}")
-    sizes = {"ptb": texts.PTB, "sst": texts.SST}[name].sizes
-    assert {path.name: path.stat().st_size for path in folder.iterdir()} == sizes
+@pytest.mark.skipif(
+    not Path(os.environ.get("ZOO_DATA_DIR", "/-"), "ud_english_ewt").is_dir(),
+    reason="ZOO_DATA_DIR has no ud_english_ewt",
+)
+def test_the_treebank():
+    counts = {"train": (12544, 204577), "dev": (2001, 25147), "test": (2077, 25094)}
+    for split, (sentences, words) in counts.items():
+        found = load_ud(split)
+        assert len(found) == sentences
+        assert sum(map(len, found.sentences)) == words
+        assert {tag for row in found.tags for tag in row} == set(UPOS)

@@ -9,7 +9,7 @@ import pytest
 
 import zoo
 from tests.harness import load_recipe
-from zoo.data.tagged import toy_sentences
+from zoo.data.generated.toy_text import toy_sentences
 from zoo.presets.card import read_card
 from zoo.training import run_recipe
 

@@ -8,7 +8,7 @@ import pytest
 import zoo
 from tests.training.own_files import SMALL, pairs
 from zoo.data import agreement_sentences, opinion_sentences
-from zoo.data.tagged import toy_sentences
+from zoo.data.generated.toy_text import toy_sentences
 from zoo.presets.card import read_card
 from zoo.training.train_by_name import recipes, train
 

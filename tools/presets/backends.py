@@ -25,7 +25,7 @@ import zoo
 from tools.bench.core import timed
 from tools.presets.served import folder_size, load_served
 from zoo.backend import BACKENDS
-from zoo.data.tagged import load_ud
+from zoo.data.word_corpora import load_ud
 from zoo.images import encode_images
 from zoo.presets import find
 from zoo.presets.card import read_card

@@ -110,7 +110,7 @@ def translate(model, card, rounds):
 
 def tag(model, card, rounds):
     from zoo.analysis.evaluation import tag_accuracy, worst_tags
-    from zoo.data.tagged import load_ud
+    from zoo.data.word_corpora import load_ud
 
     (score,) = card.scores
     data = load_ud(score["split"])

@@ -79,7 +79,7 @@ def _recipes(_):
 
 def _corpora(_):
     from zoo.data import list_corpora
-    from zoo.data.tagged import UD_ENGLISH
+    from zoo.data.word_corpora import UD_ENGLISH
 
     return [*list_corpora(), UD_ENGLISH.name, "ptb"]
 

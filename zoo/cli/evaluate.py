@@ -207,7 +207,7 @@ def _tagger(name, arguments):
 def _tagged(arguments):
     from zoo.data import DownloadError
     from zoo.data.own import tagged_kind
-    from zoo.data.tagged import UD_ENGLISH, load_ud
+    from zoo.data.word_corpora import UD_ENGLISH, load_ud
 
     if arguments.test:
         column = arguments.columns and arguments.columns[0]

@@ -4,12 +4,14 @@ from zoo.data.corpora import list_corpora, load
 from zoo.data.corpus import Corpus
 from zoo.data.errors import CorpusError
 from zoo.data.generated.formulas import Formula, draw_formulas
-from zoo.data.generated.grammar import agreement_sentences
-from zoo.data.generated.opinions import opinion_sentences
-from zoo.data.generated.reversal import reversal_pairs
 from zoo.data.generated.scenes import Scene, draw_scenes
+from zoo.data.generated.toy_text import (
+    agreement_sentences,
+    opinion_sentences,
+    reversal_pairs,
+)
 from zoo.data.parallel_text import Pairs
-from zoo.data.word_corpora import Labelled, load_ptb, load_sst
+from zoo.data.word_corpora import Labelled, Tagged, load_ptb, load_sst
 from zoo.presets.download import DownloadError
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
     "Labelled",
     "Pairs",
     "Scene",
+    "Tagged",
     "agreement_sentences",
     "draw_formulas",
     "draw_scenes",

@@ -17,7 +17,7 @@ from zoo.data.errors import HINT, CorpusError
 from zoo.files import StrPath
 
 # Maximum bytes of a zip's table of contents (some 50 a member).
-_MOST_CONTENTS = 1 << 20
+_MAX_CONTENTS = 1 << 20
 _PIECE = 1 << 16
 _ENCRYPTED = 0x1
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -36,7 +36,7 @@ _BROKEN = (
 )
 
 
-def as_it_is(archive: StrPath, name: str, limit: int) -> tuple[dict[str, bytes], str]:
+def read_plain(archive: StrPath, name: str, limit: int) -> tuple[dict[str, bytes], str]:
     """Reads an uncompressed file; a `Corpus.unpack`."""
     with Path(archive).open("rb") as file:
         data = _read(file, name, limit)
@@ -54,11 +54,7 @@ def gunzip(archive: StrPath, name: str, limit: int) -> tuple[dict[str, bytes], s
 def unzip(
     archive: StrPath, limits: Mapping[str, int]
 ) -> tuple[dict[str, bytes], list[str]]:
-    """Reads members of a zip archive, stored or deflated.
-
-    Args:
-        archive: path of the archive.
-        limits: the maximum size of each member, in bytes.
+    """Reads members of a zip archive, stored or deflated, up to each one's limit.
 
     Returns:
         The content of the members that exist, and the names of all members.
@@ -67,24 +63,21 @@ def unzip(
         CorpusError: if a member is too large, encrypted or compressed in another way.
         Exception: of several kinds if the archive is broken; see `refusing`.
     """
+    label = Path(archive).name.removesuffix(".part")
     with _BoundedFile(archive) as file, zipfile.ZipFile(file) as contents:
         names = contents.namelist()
-        members = [member for member in limits if member in names]
-        label = Path(archive).name.removesuffix(".part")
-        files = {
-            member: _unzip_member(contents, member, limits[member], label)
-            for member in members
-        }
-        return files, names
+        return {
+            member: _unzip_member(contents, member, limit, f"{member} of {label}")
+            for member, limit in limits.items()
+            if member in names
+        }, names
 
 
 @contextlib.contextmanager
 def refusing(archive: StrPath, expected: str) -> Iterator[None]:
     """Turns any error from reading an archive into a CorpusError.
 
-    Args:
-        archive: path of the archive.
-        expected: the start of the message, such as "a.zip should be a whole archive".
+    Its message begins with `expected`, such as "a.zip should be a whole archive".
     """
     try:
         yield
@@ -100,9 +93,8 @@ def refusing(archive: StrPath, expected: str) -> Iterator[None]:
         ) from None
 
 
-def _unzip_member(contents, member, limit, label):
+def _unzip_member(contents, member, limit, name):
     info = contents.getinfo(member)
-    name = f"{member} of {label}"
     if info.flag_bits & _ENCRYPTED:
         raise CorpusError(
             f"{name} should be readable without a password, received an encrypted "
@@ -144,6 +136,6 @@ class _BoundedFile(io.FileIO):
     """
 
     def read(self, size=-1):
-        if size > _MOST_CONTENTS:
+        if size > _MAX_CONTENTS:
             raise zipfile.BadZipFile(f"its table of contents has {size} bytes")
         return super().read(size)

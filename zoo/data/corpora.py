@@ -1,11 +1,44 @@
-"""The corpora of sentence pairs by name: where their files come from; loading them."""
+"""The corpora by name, from the table `corpora.json`; loading sentence pairs."""
+
+import json
+from pathlib import Path
+from typing import Any
 
 from zoo.data import tatoeba
-from zoo.data.archives import gunzip
-from zoo.data.corpus import Corpus, choose, locate
+from zoo.data.archives import gunzip, read_plain
+from zoo.data.corpus import Corpus, CorpusFile, choose, locate
 from zoo.data.generated import dates
 from zoo.data.parallel_text import Pairs, read_aligned
 from zoo.files import StrPath
+
+_UNPACK = {"gzip": gunzip, "plain": read_plain, "tatoeba": tatoeba.unpack}
+# What the table can't say.
+_MORE: dict[str, dict[str, Any]] = {
+    "tatoeba": {
+        "download_limit": tatoeba.ARCHIVE_LIMIT,
+        "unpack_limit": tatoeba.TEXT_LIMIT,
+    },
+    "dates": {
+        "languages": (dates.ALL, *dates.PATTERNS, dates.TARGET),
+        "parts": tuple(dates.PATTERNS),
+        "generate": dates.date_pairs,
+        "exact": True,
+    },
+}
+
+
+def _read_table() -> dict[str, Corpus]:
+    path = Path(__file__).with_name("corpora.json")
+    corpora = {}
+    for name, entry in json.loads(path.read_text(encoding="utf-8")).items():
+        unpack = _UNPACK[entry.pop("unpack", "plain")]
+        files = {n: CorpusFile(**file) for n, file in entry.pop("files", {}).items()}
+        more = _MORE.get(name, {})
+        corpora[name] = Corpus(name, files=files, unpack=unpack, **entry, **more)
+    return corpora
+
+
+CORPORA = _read_table()
 
 
 def list_corpora() -> dict[str, Corpus]:
@@ -17,7 +50,7 @@ def list_corpora() -> dict[str, Corpus]:
             print(name, corpus.languages, corpus.splits, corpus.terms)
         ```
     """
-    return dict(_CORPORA)
+    return {name: c for name, c in CORPORA.items() if len(c.languages) > 1}
 
 
 def load(
@@ -80,9 +113,9 @@ def load(
         print(len(pairs), pairs.sources[0], pairs.references[0])
         ```
     """
-    corpus = _CORPORA[choose("corpus", name, _CORPORA)]
+    corpus = CORPORA[choose("corpus", name, list_corpora())]
+    choose(f"split of {corpus.name}", split, [*corpus.splits, *corpus.aliases])
     split = corpus.aliases.get(split, split)
-    choose(f"split of {corpus.name}", split, corpus.splits, corpus.aliases)
     for language in (source, target):
         choose(f"language of {corpus.name}", language, corpus.languages)
     if source == target:
@@ -101,104 +134,3 @@ def load(
     )
     targets = [several[0] for several in references]
     return Pairs(corpus.name, split, source, target, sources, targets, references)
-
-
-# === Corpora ===
-
-
-_MULTI30K_URL = "https://github.com/multi30k/dataset/raw/master/data/task1/raw"
-_MULTI30K_SHA256 = {
-    "test_2016_flickr.de": (
-        "4be6b5b3236b79c25475c6bb829800a7ce559e9ba7a1f6c2394fe4d40be46d16"
-    ),
-    "test_2016_flickr.en": (
-        "399a4382932c1aadd3ceb9bef1008d388a64c76d4ae4e9d4728c6f4301cac182"
-    ),
-    "test_2016_flickr.fr": (
-        "cb3160d69b002bb638e66cc7612fcd56cb0af82eadc9c142dedc438afb885ef6"
-    ),
-    "train.de": "2c2b73fd2b548fbcde3a875e0a78d6ee94d498bfdee6bd3eae3945779e9ddf72",
-    "train.en": "460a15fbd157e34a7a9957ee388c1ca247fe47af3ef25fb50442af6c274e0fc6",
-    "train.fr": "5925a3c18f1587b6b54b87743106e6e8ab93618edb6f65d19eac0621f853a10d",
-    "valid.de": "660e09eb7e1da2f856ea13ee5ad3cf6d36b3d5b0b733c857e94c5747a3dfc660",
-    "valid.en": "1f2a23d992769b5b3d209b0a10dd0b77c08cceb1f20dfb97ed0aafa49d107227",
-    "valid.fr": "5304e444d842e962b2dda4d816b70b22a1765b15401642b7ca37a67477e708dc",
-}
-_MULTI30K_SIZES = {
-    "test_2016_flickr.de": 70649,
-    "test_2016_flickr.en": 62076,
-    "test_2016_flickr.fr": 72261,
-    "train.de": 2110398,
-    "train.en": 1801238,
-    "train.fr": 2111303,
-    "valid.de": 75981,
-    "valid.en": 63297,
-    "valid.fr": 73924,
-}
-_TATOEBA_URL = "https://www.manythings.org/anki/deu-eng.zip"
-_TATOEBA_SHA256 = {
-    "test.de": "78285ef85dd1263a628f6296bef5fe636b3a36b4a20b893460dd4f6d5cb3965b",
-    "test.en": "e06e164855cccbf3241c1be6ab50bccf2857678e20698f53456e3d46a0891c64",
-    "train.de": "8e4396d36e38cea52d470c7953e035aa51ce405afd57b3fa288fa572a13e4ed3",
-    "train.en": "5732c742ebfc32ec9df26d2551178726cbf9622ad22224ed6459bdfb53a36f8c",
-    "valid.de": "7084524749997d1ead3cf2fc70ac48fcb1bfededcda75259be589c3e9c952e65",
-    "valid.en": "ea87aca2a2b6b11569957731fb945ec073416ed3d451966f3146a111e1cb92de",
-}
-_TATOEBA_SIZES = {
-    "test.de": 48309,
-    "test.en": 34247,
-    "train.de": 6487677,
-    "train.en": 5500226,
-    "valid.de": 49410,
-    "valid.en": 33744,
-}
-
-_CORPORA = {
-    "multi30k": Corpus(
-        name="multi30k",
-        languages=("en", "de", "fr"),
-        splits=("train", "valid", "test_2016_flickr"),
-        aliases={"test": "test_2016_flickr"},
-        terms=(
-            "The repository github.com/multi30k/dataset states no licence; the text is "
-            "derived from Flickr30k: research use"
-        ),
-        weights="cc-by-nc-4.0",
-        urls={
-            # Upstream says "val".
-            name: f"{_MULTI30K_URL}/{name.replace('valid.', 'val.')}.gz"
-            for name in _MULTI30K_SHA256
-        },
-        sha256=_MULTI30K_SHA256,
-        sizes=_MULTI30K_SIZES,
-        unpack=gunzip,
-    ),
-    "tatoeba": Corpus(
-        name="tatoeba",
-        languages=("en", "de"),
-        splits=("train", "valid", "test"),
-        reference_splits=("valid", "test"),
-        terms=(
-            "CC BY 2.0, creativecommons.org/licenses/by/2.0; attribution: "
-            "www.manythings.org/anki and tatoeba.org"
-        ),
-        weights="cc-by-4.0",
-        urls=dict.fromkeys(_TATOEBA_SHA256, _TATOEBA_URL),
-        sha256=_TATOEBA_SHA256,
-        sizes=_TATOEBA_SIZES,
-        unpack=tatoeba.unpack,
-        snapshot="2018-05-13",
-        download_limit=tatoeba.ARCHIVE_LIMIT,
-        unpack_limit=tatoeba.TEXT_LIMIT,
-    ),
-    "dates": Corpus(
-        name="dates",
-        languages=(dates.ALL, *dates.PATTERNS, dates.TARGET),
-        splits=dates.SPLITS,
-        terms="generated by zoo.data.dates from names of Unicode's CLDR; free of terms",
-        weights="apache-2.0",
-        generate=dates.date_pairs,
-        parts=tuple(dates.PATTERNS),
-        exact=True,
-    ),
-}

@@ -5,8 +5,9 @@ import functools
 import hashlib
 import os
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from zoo.data.archives import gunzip
 from zoo.data.errors import HINT, CorpusError
@@ -18,6 +19,14 @@ from zoo.strings import did_you_mean
 
 class MissingFileError(CorpusError, FileNotFoundError):
     """A file of a corpus is missing."""
+
+
+class CorpusFile(NamedTuple):
+    """A file of a corpus: the address of the download that provides it, and itself."""
+
+    url: str
+    size: int
+    sha256: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,9 +45,7 @@ class Corpus:
         parts: languages that the source language "mul" joins.
         exact: whether a source has one right answer, so that translations are scored by
             the share of exact ones.
-        urls: file name -> address of the download that provides it.
-        sha256: file name -> 64 hexadecimal digits.
-        sizes: file name -> bytes.
+        files: file name -> its `url`, its `size` in bytes and its `sha256`.
         unpack: function of (path of the download, file name, maximum bytes to unpack)
             that returns (dict of file name -> bytes, description of the download) or
             raises CorpusError.
@@ -46,24 +53,22 @@ class Corpus:
         reference_splits: splits in which tabs separate several translations of a
             sentence.
         snapshot: the date of the expected version; "" if the source does not change.
-        download_limit: maximum bytes of a download, if not given by `sizes`.
-        unpack_limit: maximum bytes to unpack, if not given by `sizes`.
+        download_limit: maximum bytes of a download, if not given by `files`.
+        unpack_limit: maximum bytes to unpack, if not given by `files`.
     """
 
     name: str
-    languages: tuple[str, ...]
-    splits: tuple[str, ...]
+    languages: Sequence[str]
+    splits: Sequence[str]
     terms: str
     weights: str
     generate: Callable[[str, str, str], Pairs] | None = None
-    parts: tuple[str, ...] = ()
+    parts: Sequence[str] = ()
     exact: bool = False
-    urls: dict[str, str] = dataclasses.field(default_factory=dict)
-    sha256: dict[str, str] = dataclasses.field(default_factory=dict)
-    sizes: dict[str, int] = dataclasses.field(default_factory=dict)
+    files: Mapping[str, CorpusFile] = dataclasses.field(default_factory=dict)
     unpack: Callable[[Path, str, int], tuple[dict[str, bytes], str]] = gunzip
-    aliases: dict[str, str] = dataclasses.field(default_factory=dict)
-    reference_splits: tuple[str, ...] = ()
+    aliases: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    reference_splits: Sequence[str] = ()
     snapshot: str = ""
     download_limit: int | None = None
     unpack_limit: int | None = None
@@ -74,11 +79,9 @@ class Corpus:
         return self.aliases.get("test", "test")
 
 
-def choose(
-    what: str, value: str, allowed: Iterable[str], aliases: Iterable[str] = ()
-) -> str:
+def choose(what: str, value: str, allowed: Iterable[str]) -> str:
     """Returns an allowed name, or raises a `ValueError` that suggests the nearest."""
-    names = [*allowed, *aliases]
+    names = [*allowed]
     if value in names:
         return value
     raise ValueError(
@@ -88,8 +91,6 @@ def choose(
 
 
 # === Finding ===
-
-
 def locate(
     corpus: Corpus,
     names: Sequence[str],
@@ -104,7 +105,22 @@ def locate(
     if root := os.environ.get("ZOO_DATA_DIR"):
         return _given(Path(root).expanduser(), corpus, names)
     cache = Path(cache_dir).expanduser() if cache_dir else cache_folder()
-    return _cached(cache, corpus, names, allow_newer)
+    allow_newer = allow_newer and bool(corpus.snapshot)
+    folder, newer = cache / corpus.name, cache / f"{corpus.name}-newer"
+    missing = [name for name in names if not (folder / name).is_file()]
+    if missing and allow_newer and all((newer / name).is_file() for name in names):
+        return _newer(corpus, newer)
+    for name in missing:
+        if not _obtain(corpus, name, folder, newer, allow_newer):
+            return _newer(corpus, newer)
+    for name in names:
+        digest, expected = sha256(folder / name), corpus.files[name].sha256
+        if digest != expected:
+            raise CorpusError(
+                f"{folder / name} is altered: sha256 {expected} is expected, received "
+                f"{digest}. Remove the file to download it again"
+            )
+    return folder
 
 
 def _given(root, corpus, names):
@@ -129,26 +145,6 @@ def _listing(folder, most=12):
     return f"{folder} with {', '.join(names[:most]) or 'nothing in it'}{more}"
 
 
-def _cached(cache, corpus, names, allow_newer):
-    """Returns the folder with the verified files, downloading missing ones."""
-    allow_newer = allow_newer and bool(corpus.snapshot)
-    folder, newer = cache / corpus.name, cache / f"{corpus.name}-newer"
-    missing = [name for name in names if not (folder / name).is_file()]
-    if missing and allow_newer and all((newer / name).is_file() for name in names):
-        return _newer(corpus, newer)
-    for name in missing:
-        if not _obtain(corpus, name, folder, newer, allow_newer):
-            return _newer(corpus, newer)
-    for name in names:
-        digest = sha256(folder / name)
-        if digest != corpus.sha256[name]:
-            raise CorpusError(
-                f"{folder / name} is altered: sha256 {corpus.sha256[name]} is "
-                f"expected, received {digest}. Remove the file to download it again"
-            )
-    return folder
-
-
 def _obtain(corpus, name, folder, newer, allow_newer):
     """Downloads the source of a file; returns whether it is the expected snapshot."""
     with exclusive(folder):
@@ -156,12 +152,13 @@ def _obtain(corpus, name, folder, newer, allow_newer):
             return True
         if allow_newer and (newer / name).is_file():
             return False
+        wanted = corpus.files[name]
         files, expected = fetch(
-            corpus.urls[name],
+            wanted.url,
             folder,
             functools.partial(_unpack, corpus, name, allow_newer),
             # Packing never makes a file larger than this.
-            limit=corpus.download_limit or corpus.sizes[name] * 101 // 100 + 1024,
+            limit=corpus.download_limit or wanted.size * 101 // 100 + 1024,
             # A newer snapshot is indistinguishable from two pieced together.
             resume=not allow_newer,
             hint=HINT,
@@ -173,28 +170,25 @@ def _obtain(corpus, name, folder, newer, allow_newer):
 
 def _unpack(corpus, name, allow_newer, archive):
     """Unpacks the download for `name`; returns whether its files are as expected."""
-    limit = corpus.unpack_limit or corpus.sizes[name]
-    files, description = corpus.unpack(archive, name, limit)
-    altered = [
-        file_name
-        for file_name, data in files.items()
-        if hashlib.sha256(data).hexdigest() != corpus.sha256[file_name]
-    ]
+    wanted = corpus.files[name]
+    files, description = corpus.unpack(
+        archive, name, corpus.unpack_limit or wanted.size
+    )
+    digests = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    altered = [n for n, found in digests.items() if found != corpus.files[n].sha256]
     if not altered or allow_newer:
         return files, not altered
-    url = corpus.urls[name]
     if corpus.snapshot:
         raise CorpusError(
-            f"{url} has moved on: zoo's {corpus.name} is its snapshot of "
+            f"{wanted.url} has moved on: zoo's {corpus.name} is its snapshot of "
             f"{corpus.snapshot}, received {description}, which yields other "
             f"{', '.join(altered)}. Set ZOO_DATA_DIR to a folder that holds a copy of "
             f"{corpus.name}, or accept the newer snapshot: allow_newer=True in Python, "
             "`--set allow_newer=true` of a recipe, --allow-newer of `zoo evaluate`"
         )
-    digest = hashlib.sha256(files[name]).hexdigest()
     raise CorpusError(
-        f"{url} is not the expected {name}: sha256 {corpus.sha256[name]} is "
-        f"expected, received {description} with {digest}"
+        f"{wanted.url} is not the expected {name}: sha256 {wanted.sha256} is "
+        f"expected, received {description} with {digests[name]}"
     )
 
 
@@ -202,7 +196,7 @@ def _newer(corpus, folder):
     warnings.warn(
         f"{folder} is made from a newer snapshot of {corpus.name} than that of "
         f"{corpus.snapshot}: scores on it are not comparable with zoo's",
-        # _newer <- _cached <- locate <- load <- the user's line
-        stacklevel=5,
+        # _newer <- locate <- load <- the user's line
+        stacklevel=4,
     )
     return folder

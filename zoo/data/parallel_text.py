@@ -1,9 +1,12 @@
 """Sentence pairs, read from two files that are aligned by line."""
 
+import array
 import dataclasses
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+
+import numpy as np
 
 from zoo.data.errors import CorpusError
 from zoo.data.lines import read_lines
@@ -89,11 +92,10 @@ class Pairs:
 def read_aligned(
     source_path: Path, target_path: Path, tabs_separate: bool
 ) -> tuple[list[str], list[list[str]]]:
-    """Reads two files that are aligned by line.
+    """Reads two files that are aligned by line; see `aligned_lines`.
 
-    Lines end with LF or CRLF; a byte order mark at the start is dropped; all other
-    white space is kept. A pair with a blank side is left out, and a warning says how
-    many there were.
+    All white space is kept. A pair with a blank side is left out, and a warning says
+    how many there were.
 
     Args:
         source_path: the source side.
@@ -106,22 +108,15 @@ def read_aligned(
         The sources, and the references of each.
 
     Raises:
-        CorpusError: if a side is not UTF-8, the sides differ in their number of lines,
-            or they hold no pair.
+        CorpusError: also if the files hold no pair.
     """
-    sides = [list(read_lines(path)) for path in (source_path, target_path)]
-    counts = [len(side) for side in sides]
-    if counts[0] != counts[1]:
-        raise CorpusError(
-            "the two sides should have equally many lines, received "
-            f"{counts[0]} lines in {source_path} and {counts[1]} in {target_path}"
+    sources, references, blank, number = [], [], list[int](), 0
+    lines = aligned_lines(source_path, target_path)
+    for number, sides in enumerate(lines, start=1):
+        source, target = (
+            [text for text in texts if text.strip()]
+            for texts in (s.split("\t") if tabs_separate else [s] for s in sides)
         )
-    sources, references, blank = [], [], []
-    for number, (source, target) in enumerate(zip(*sides, strict=True), start=1):
-        source = source.split("\t") if tabs_separate else [source]
-        target = target.split("\t") if tabs_separate else [target]
-        source = [text for text in source if text.strip()]
-        target = [text for text in target if text.strip()]
         if source and target:
             sources.append(source[0])
             references.append(target)
@@ -130,13 +125,67 @@ def read_aligned(
     if not sources:
         raise CorpusError(
             f"there is no sentence pair in {source_path} and {target_path}, received "
-            f"{counts[0]} lines, {len(blank)} of them blank on one side or both"
+            f"{number} lines, {len(blank)} of them blank on one side or both"
         )
     if blank:
         warnings.warn(
-            f"{len(blank)} of {counts[0]} pairs left out, blank on one side or both, "
+            f"{len(blank)} of {number} pairs left out, blank on one side or both, "
             f"the first at line {blank[0]} of {source_path} and {target_path}",
             # read_aligned <- load <- the user's line
             stacklevel=3,
         )
     return sources, references
+
+
+def aligned_lines(
+    source: Path, target: Path, normalize: bool = False
+) -> Iterator[tuple[str, str]]:
+    """Yields the lines of two files in pairs; see `read_lines`.
+
+    Raises:
+        CorpusError: if a file can't be read as text, or one has more lines: with both
+            counts and the line from which on their lengths don't belong together.
+    """
+    sides = [read_lines(path, normalize) for path in (source, target)]
+    try:
+        yield from zip(*sides, strict=True)
+    except CorpusError:
+        raise
+    except ValueError:  # of zip
+        lengths = [
+            np.array(array.array("i", map(len, read_lines(path, normalize))))
+            for path in (source, target)
+        ]
+        raise CorpusError(
+            "the two files must have the same number of lines, received "
+            f"{len(lengths[0]):,} lines in {source} and {len(lengths[1]):,} in "
+            f"{target}; they seem to go out of step near line "
+            f"{parting_line(*lengths):,}"
+        ) from None
+
+
+def parting_line(source: np.ndarray, target: np.ndarray) -> int:
+    """Estimates from which line on two sides are no longer aligned.
+
+    A sentence and its translation are about equally long, but for a factor, and other
+    sentences are not. The deviation of each pair of lines from that factor is compared
+    with the mean deviation of pairs that are surely wrong; the line before which the
+    deviations are smallest in sum, and behind which they are greatest, is the answer.
+
+    Args:
+        source: `(N,)`, the lengths of the lines of one side.
+        target: `(M,)`, those of the other.
+
+    Returns:
+        The line, counted from 1, within a few lines if sentences differ in length. It
+        is the one behind the shorter side's end if all lines up to there belong
+        together.
+    """
+    count = min(len(source), len(target))
+    ratios = np.log1p(source[:count]) - np.log1p(target[:count])
+    deviations = np.abs(ratios - np.median(ratios)) if count else ratios
+    wrong = np.log1p(source[:count]) - np.log1p(np.roll(target[:count], count // 2))
+    wrong = np.abs(wrong - np.median(ratios)) if count else ratios
+    level = 0.7 * wrong.mean() if count else 0.0
+    sums = np.concatenate([[0.0], np.cumsum(deviations - level)])
+    return int(sums.argmin()) + 1

