@@ -11,6 +11,7 @@ paper: the same with the paper's simple cells and initial weights, without dropo
        artificial data.
 """
 
+import contextlib
 import dataclasses
 import itertools
 import sys
@@ -20,18 +21,18 @@ from typing import Any
 from zoo.training import (
     ArrayBatches,
     ClassArguments,
-    ConfigurationError,
     Monitor,
     Optimizer,
     Recipe,
-    TextTask,
+    UserText,
     at_least,
     group_by_length,
     importer,
     run_recipe,
 )
-from zoo.training.recipes.own_text import LEAST, tell_rare_labels
-from zoo.training.recipes.sizes import config_to_start, plan, widened
+from zoo.training.card_metadata import named_test, of_corpora, user_test
+from zoo.training.config import ConfigurationError, refused_as
+from zoo.training.recipes.user_text import SET_LEAST, print_rare_labels
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,36 +94,34 @@ def _score(tagger, data):
     return *tag_accuracy(sentences, data.tags), worst_tags(sentences, data.tags)
 
 
+def _preprocessor(run, train):
+    from zoo.text import TaggerPreprocessor
+
+    if run.start is not None:
+        return run.start.preprocessor
+    data, least = (train.sentences, train.tags), run.settings.least
+    try:
+        return TaggerPreprocessor.of(*data, least=least, dtype="float32")
+    except ValueError as error:
+        raise ConfigurationError(f"{error} ({SET_LEAST})") from error
+
+
 def _run(run):
     import keras
 
     from zoo.models import BiRNNTagger, BiRNNWords
-    from zoo.text import TaggerPreprocessor
-    from zoo.training.recipes.fine_tuning import copy_weights
 
     train, dev, test = _data(run)
     if run.text:
         tags = (itertools.chain.from_iterable(part.tags) for part in (train, dev))
-        tell_rare_labels(*tags, run.say)
-    if run.start is None:
-        data, least = (train.sentences, train.tags), run.settings.least
-        try:
-            preprocessor = TaggerPreprocessor.of(*data, least=least, dtype="float32")
-        except ValueError as error:
-            raise ConfigurationError(f"{error} ({LEAST})") from error
-    else:
-        preprocessor = run.start.preprocessor
+        print_rare_labels(*tags, run.say)
+    preprocessor = _preprocessor(run, train)
     backbone = BiRNNWords(**preprocessor.sizes(), **run.settings.model)
-    if run.start is not None:
-        copy_weights(run.start.backbone, backbone)
+    run.copy_start(backbone)
     tagger = BiRNNTagger(backbone, preprocessor)
-    try:
+    # A preset may lack a tag.
+    with refused_as("--from") if run.start is not None else contextlib.nullcontext():
         batches = _batches(run, preprocessor, train)
-    except ValueError as error:
-        if run.start is None:
-            raise
-        # A tag that the preset doesn't have.
-        raise ConfigurationError(f"--from: {error}") from error
     run.fit(
         backbone,
         batches,
@@ -132,8 +131,7 @@ def _run(run):
         validate=lambda _: {"val_accuracy": _score(tagger, dev)[0]},
         monitor=Monitor("val_accuracy", "max"),
     )
-    tagger = run.save(tagger)
-    results = {}
+    tagger, results = run.save(tagger), {}
     names = ("valid", "test") if run.text else ("dev", "test")
     for split, data in zip(names, (dev, test), strict=True):
         if data is None:
@@ -141,65 +139,35 @@ def _run(run):
         accuracy, words, worst = _score(tagger, data)
         results[split] = {"accuracy": accuracy, "words": words, "worst": worst}
         if run.start is not None:
-            before = _score(run.start, data)[0]
-            results[split]["before"] = before
+            results[split]["before"] = before = _score(run.start, data)[0]
             run.say(f"{split}: accuracy {accuracy:.2%} (before: {before:.2%})")
-    if run.text:
-        _write_own_card(run, tagger, results)
-    elif run.scale_name == "small" and not run.settings.sentences:
+    if run.text or (run.scale_name == "small" and not run.settings.sentences):
         _write_card(run, tagger, results)
     return results
 
 
-def _write_own_card(run, tagger, results):
-    from zoo.training.card_metadata import own_test, own_text_card
-
-    scores, worst = [], []
-    for split, found in results.items():
-        data, _, command = own_test(run, split)
-        scores.append(
-            {
-                "data": data,
-                "split": split,
-                "metric": "accuracy",
-                "value": round(100 * found["accuracy"], 4),
-                "signature": f"{found['words']} words as the file has them",
-                "command": command,
-            }
-        )
-        worst = found["worst"]
-    tags = tagger.preprocessor.get_vocabularies()["tags"]
-    card = {
-        "title": "Schuster & Paliwal 1997, BiRNN, a tagger",
-        "languages": run.arguments.languages or ["und"],
-        "vocabulary": tagger.backbone.vocabulary_size,
-        "scores": scores,
-        "examples": worst,
-    }
-    words = f"{_ARCHITECTURE} It gives each word one of {len(tags)} tags."
-    run.write_card(tagger, **{**card, **own_text_card(run, words)})
-
-
 def _write_card(run, tagger, results):
     from zoo.data.word_corpora import UD_ENGLISH
-    from zoo.training.card_metadata import of_corpora
 
-    score = {
-        "data": UD_ENGLISH.name,
-        "split": "test",
-        "metric": "accuracy",
-        "value": round(100 * results["test"]["accuracy"], 4),
-        "signature": f"UPOS, {results['test']['words']} words as the treebank has them",
-        "command": f"zoo evaluate birnn --data {UD_ENGLISH.name} --split test",
-    }
-    vocabulary = tagger.backbone.vocabulary_size
-    run.write_card(
-        tagger,
-        vocabulary=vocabulary,
-        scores=[score],
-        examples=results["test"]["worst"],
-        **of_corpora(UD_ENGLISH),
-    )
+    if run.text:
+        tests = [user_test(run, split) for split in results]
+        told = "{} words as the file has them"
+        tags = tagger.preprocessor.get_vocabularies()["tags"]
+        card = {
+            "title": "Schuster & Paliwal 1997, BiRNN, a tagger",
+            "description": f"{_ARCHITECTURE} It gives each word one of {len(tags)} "
+            "tags.",
+        }
+    else:
+        tests = [named_test(run, UD_ENGLISH.name, "test")]
+        told = "UPOS, {} words as the treebank has them"
+        results, card = {"test": results["test"]}, of_corpora(UD_ENGLISH)
+    scores = [
+        test.score("accuracy", 100 * found["accuracy"], told.format(found["words"]))
+        for test, found in zip(tests, results.values(), strict=True)
+    ]
+    *_, last = results.values()
+    run.write_card(tagger, scores=scores, examples=last["worst"], **card)
 
 
 _ARCHITECTURE = (
@@ -237,10 +205,8 @@ _CARD = {
 }
 
 
-SENTENCES_READ = 150_000  # of a user's own, by the `small` model in all its epochs
-
-
-_SIZES = ("vocabulary_size", "character_size", "output_dim")  # given by the words
+# Given by the words.
+_SIZES = ("vocabulary_size", "character_size", "output_dim")
 # Of `BiRNNWords`, whose defaults are those of `small`.
 _WIDTHS = {
     "embedding_dim": 100,
@@ -248,28 +214,12 @@ _WIDTHS = {
     "filters": 128,
     "hidden_dim": 128,
 }
-
-
-def _own_choices(recipe, size, text, start=None):
-    """The choices of a run on a user's own sentences; see `choices_for_pairs`."""
-    scale, chosen = plan(recipe, size, len(text.train), SENTENCES_READ, start)
-    if start is not None:
-        model = config_to_start(recipe, start)
-        model = {k: v for k, v in model.items() if k not in _SIZES}
-    elif chosen is None:
-        return scale
-    else:
-        model = widened({**_WIDTHS, **scale.model}, chosen.width)
-    return dataclasses.replace(scale, model=model)
-
-
 RECIPE = Recipe(
     name="birnn",
     file=__file__,
     classes={
         "model": ClassArguments(
-            importer("zoo.models", "BiRNNWords"),
-            reserved=_SIZES,
+            importer("zoo.models", "BiRNNWords"), reserved=_SIZES, trial=(4, 4, 4)
         )
     },
     card=_CARD,
@@ -306,12 +256,13 @@ RECIPE = Recipe(
         ),
     },
     train=_run,
-    own=TextTask(
+    user_text=UserText(
         importer("zoo.models", "BiRNNTagger"),
         "CoNLL-U, or a word and its tag a line, an empty line after a sentence",
         importer("zoo.data.own", "read_tagged"),
-        _own_choices,
         ("column",),
+        sentences=150_000,
+        widths=_WIDTHS,
     ),
 )
 main = partial(run_recipe, RECIPE)

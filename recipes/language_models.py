@@ -19,9 +19,9 @@ import dataclasses
 from zoo.training import Recipe
 from zoo.training.optimizers import Optimizer
 from zoo.training.recipes.language_model_recipe import (
-    OWN_TEXT,
+    CLASSES,
+    USER_TEXT,
     LanguageModeling,
-    check,
     train,
 )
 
@@ -150,8 +150,8 @@ def recipe(name: str, file: str) -> Recipe:
         scales,
         train,
         file,
-        check=check,
+        classes=CLASSES,
         card=card,
         parts=(__file__,),
-        own=OWN_TEXT,
+        user_text=USER_TEXT,
     )

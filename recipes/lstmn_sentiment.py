@@ -25,27 +25,25 @@ from zoo.checks import one_of
 from zoo.strings import counted
 from zoo.training import (
     ArrayBatches,
+    ClassArguments,
     ConfigurationError,
     Monitor,
     Optimizer,
     Recipe,
-    TextTask,
+    UserText,
     at_least,
     group_by_length,
     importer,
     run_recipe,
 )
-from zoo.training.card_metadata import of_corpora, own_test, own_text_card
-from zoo.training.recipes.fine_tuning import copy_weights
-from zoo.training.recipes.own_text import LEAST, tell_rare_labels
-from zoo.training.recipes.sizes import config_to_start, plan, widened
+from zoo.training.card_metadata import named_test, of_corpora, user_test
+from zoo.training.recipes.user_text import SET_LEAST, print_rare_labels
 
 SIGNATURES = {
     "fine": "five classes",
     "binary": "two classes, neutral sentences left out",
 }
 LABELS = ("generated", "binary", "fine", "own")
-TEXTS_READ = 60_000  # of a user's own, by the `small` model in all its epochs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,6 +104,13 @@ def sentences(run: Any) -> dict[str, Any]:
     return parts
 
 
+MODEL = ClassArguments(
+    importer("zoo.models", "RecurrentClassifier"),
+    reserved=("vocabulary_size", "classes"),
+    trial=(4,),
+)
+
+
 def batches(run: Any, rows: list[list[int]], labels: Any) -> ArrayBatches:
     """Returns batches of few lengths."""
     import numpy as np
@@ -120,6 +125,41 @@ def batches(run: Any, rows: list[list[int]], labels: Any) -> ArrayBatches:
     return ArrayBatches(parts, run.settings.batch_size, run.seed)
 
 
+def make_tokenizer(run: Any, texts: list[str]) -> Any:
+    """Returns the tokenizer of the training texts, or of the preset to start from."""
+    from zoo.text import WordTokenizer, count_words
+
+    if run.start is not None:
+        return run.start.preprocessor.tokenizer
+    size, least = run.settings.vocabulary_size, run.settings.least
+    words = count_words([text.lower() for text in texts], size, least)
+    if not words:
+        raise ConfigurationError(
+            f"No word occurs {least} times in the texts ({SET_LEAST})"
+        )
+    return WordTokenizer(words, lowercase=True)
+
+
+def make_backbone(run: Any, tokenizer: Any, classes: Any) -> Any:
+    """Returns the model with its first weights."""
+    from zoo.training import load_embeddings
+
+    settings, size = run.settings, tokenizer.vocabulary_size()
+    backbone = MODEL.make(settings, "model", size, classes)
+    if run.start is not None and run.start.backbone.classes != backbone.classes:
+        raise ConfigurationError(
+            f"--from: the preset's labels are {run.start.backbone.classes}. "
+            f"Received: {backbone.classes}"
+        )
+    run.copy_start(backbone)
+    if settings.embeddings:
+        words = tokenizer.get_vocabulary()
+        vectors = load_embeddings(settings.embeddings, words, settings.embedding_dim)
+        vectors.assign_to(backbone.token_embedding)
+        run.say(f"word vectors for {vectors.coverage:.1%} of the words")
+    return backbone
+
+
 def work(run: Any) -> dict[str, Any]:
     """Trains and returns the accuracies."""
     import keras
@@ -127,54 +167,17 @@ def work(run: Any) -> dict[str, Any]:
 
     from zoo.analysis.evaluation import sst_accuracy
     from zoo.decoding.labels import classify_ids
-    from zoo.models import (
-        RecurrentClassifier,
-        RecurrentClassifierPreprocessor,
-        SentimentClassifier,
-    )
-    from zoo.text import WordTokenizer, count_words
-    from zoo.training import load_embeddings
+    from zoo.models import RecurrentClassifierPreprocessor, SentimentClassifier
 
-    settings, data = run.settings, sentences(run)
+    data = sentences(run)
     if run.text:
         names = data["train"].names
         labels = ((names[n] for n in data[split].labels) for split in ("train", "dev"))
-        tell_rare_labels(*labels, run.say)
-    if run.start is None:
-        texts = [text.lower() for text in data["train"].texts]
-        words = count_words(texts, settings.vocabulary_size, settings.least)
-        if not words:
-            raise ConfigurationError(
-                f"No word occurs {settings.least} times in the texts ({LEAST})"
-            )
-        tokenizer = WordTokenizer(words, lowercase=True)
-    else:
-        tokenizer = run.start.preprocessor.tokenizer
+        print_rare_labels(*labels, run.say)
+    tokenizer = make_tokenizer(run, data["train"].texts)
     rows = {name: tokenizer.tokenize(split.texts) for name, split in data.items()}
-    backbone = RecurrentClassifier(
-        tokenizer.vocabulary_size(),
-        data["train"].names,
-        cell=settings.cell,
-        embedding_dim=settings.embedding_dim,
-        hidden_dim=settings.hidden_dim,
-        num_layers=settings.num_layers,
-        dropout=settings.dropout,
-        initializer_range=settings.initializer_range,
-    )
-    if run.start is not None:
-        if run.start.backbone.classes != backbone.classes:
-            raise ConfigurationError(
-                f"--from: the preset's labels are {run.start.backbone.classes}. "
-                f"Received: {backbone.classes}"
-            )
-        copy_weights(run.start.backbone, backbone)
-    if settings.embeddings:
-        words = tokenizer.get_vocabulary()
-        vectors = load_embeddings(settings.embeddings, words, settings.embedding_dim)
-        vectors.assign_to(backbone.token_embedding)
-        run.say(f"word vectors for {vectors.coverage:.1%} of the words")
-    preprocessor = RecurrentClassifierPreprocessor(tokenizer)
-    task = SentimentClassifier(backbone, preprocessor)
+    backbone = make_backbone(run, tokenizer, data["train"].names)
+    task = SentimentClassifier(backbone, RecurrentClassifierPreprocessor(tokenizer))
 
     def accuracy(task, split):
         right = classify_ids(task, rows[split], 64) == np.array(data[split].labels)
@@ -187,12 +190,20 @@ def work(run: Any) -> dict[str, Any]:
         validate=lambda model: {"dev_accuracy": accuracy(model, "dev")},
         monitor=Monitor("dev_accuracy", "max"),
     )
-    task = run.save(task)
-    results: dict[str, Any] = {split: accuracy(task, split) for split in list(data)[1:]}
+    task, splits = run.save(task), list(data)[1:]
+    results: dict[str, Any] = {split: accuracy(task, split) for split in splits}
     run.say(f"accuracy: {results}")
     if run.text:
-        _write_card(run, task, results)
-    elif settings.labels != "generated":
+        told = f"{len(backbone.classes)} labels"
+        tests = {
+            split: user_test(run, split.replace("dev", "valid")) for split in splits
+        }
+        scores = [
+            test.score("accuracy", 100 * results[split], told)
+            for split, test in tests.items()
+        ]
+        run.write_card(task, scores=scores)
+    elif run.settings.labels != "generated":
         results["sst"] = sst_accuracy(task)
         run.say(f"test of the treebank: {results['sst']}")
         count = len(data["train"].texts)
@@ -204,36 +215,12 @@ def work(run: Any) -> dict[str, Any]:
     return {"accuracy": results, "before": before}
 
 
-def _write_card(run, task, results):
-    """Writes the card of a classifier of a user's own texts."""
-    scores = []
-    for split, value in results.items():
-        data, name, command = own_test(run, {"dev": "valid"}.get(split, split))
-        scores.append(
-            {
-                "data": data,
-                "split": name,
-                "metric": "accuracy",
-                "value": round(100 * value, 4),
-                "signature": f"{len(task.backbone.classes)} labels",
-                "command": command,
-            }
-        )
-    run.write_card(
-        task,
-        languages=run.arguments.languages or ["und"],
-        vocabulary=task.backbone.vocabulary_size,
-        scores=scores,
-        **own_text_card(run),
-    )
-
-
 def _sst_card(run, task, accuracies, count):
     """The card of a classifier of the treebank's sentences."""
     from zoo.analysis.evaluation import worst_classes
     from zoo.data.word_corpora import SST
 
-    settings, command = run.settings, f"zoo evaluate {run.recipe.name} --data sst"
+    settings, test = run.settings, named_test(run, "sst", "test")
     layers = counted(settings.num_layers, f"{settings.cell.upper()} layer")
     own = " that attends to all of its own past states" * (settings.cell == "lstmn")
     words = (
@@ -265,35 +252,12 @@ def _sst_card(run, task, accuracies, count):
         ],
         "languages": ["en"],
         **of_corpora(SST),
-        "vocabulary": task.backbone.vocabulary_size,
         "scores": [
-            {
-                "data": "sst",
-                "split": "test",
-                "metric": f"accuracy {labels}",
-                "value": round(100 * value, 4),
-                "signature": SIGNATURES[labels],
-                "command": f"{command} --split test",
-            }
+            test.score(f"accuracy {labels}", 100 * value, SIGNATURES[labels])
             for labels, value in accuracies.items()
         ],
         "examples": worst_classes(task),
     }
-
-
-def _own_choices(recipe, size, text, start=None):
-    """The choices of a run on a user's own texts; see `choices_for_pairs`."""
-    scale, chosen = plan(recipe, size, len(text.train), TEXTS_READ, start)
-    changes: dict[str, Any] = {"labels": "own"}
-    fields = {field.name for field in dataclasses.fields(scale)}
-    if start is not None:
-        config = config_to_start(recipe, start)
-        changes |= {name: value for name, value in config.items() if name in fields}
-    elif chosen is not None:
-        sizes = {"embedding_dim": scale.embedding_dim, "hidden_dim": scale.hidden_dim}
-        changes |= widened(sizes, chosen.width)
-        changes["vocabulary_size"] = chosen.vocabulary
-    return dataclasses.replace(scale, **changes)
 
 
 _CARD = {
@@ -348,13 +312,15 @@ RECIPE = Recipe(
     },
     work,
     __file__,
+    classes={"model": MODEL},
     card=_CARD,
-    own=TextTask(
+    user_text=UserText(
         importer("zoo.models", "SentimentClassifier"),
         "a label and a text a line, or a table with the columns text and label",
         importer("zoo.data.own", "read_labelled"),
-        _own_choices,
-        ("columns",),
+        sentences=60_000,
+        widths=dict.fromkeys(("embedding_dim", "hidden_dim")),
+        changes={"labels": "own"},
     ),
 )
 main = partial(run_recipe, RECIPE)

@@ -25,7 +25,7 @@ from functools import partial
 from typing import Any
 
 from zoo.training import ClassArguments, Optimizer, Recipe, importer, run_recipe
-from zoo.training.recipes.captioner_recipe import Captions, check, train
+from zoo.training.recipes.captioner_recipe import Captions, train
 
 # Without the paper's penalty (equation 14), which costs more on scenes than it brings
 # (docs/reproduction.md, "Several seeds"); on formulas it spreads attention and brings
@@ -163,11 +163,12 @@ RECIPE = Recipe(
                 *("image_shape", "image_encoder"),
             ),
         ),
-        "loss": ClassArguments(importer("zoo.training", "SmoothedCrossEntropy")),
+        "loss": ClassArguments(
+            importer("zoo.training", "SmoothedCrossEntropy"), trial=()
+        ),
     },
-    check=check,
     card=CARD,
-    beside={"formulas": of_formulas},
+    extra_presets={"formulas": of_formulas},
 )
 main = partial(run_recipe, RECIPE)
 

@@ -63,7 +63,7 @@ def test_formulas_leave_a_preset_of_their_own(tmp_path, monkeypatch):
 def test_the_bundled_cards_say_what_the_recipe_says():
     recipe = load_recipe("show_attend_tell").RECIPE
     cards = {"show_attend_tell": recipe.card}
-    for scale, change in recipe.beside.items():
+    for scale, change in recipe.extra_presets.items():
         cards[f"show_attend_tell_{scale}"] = change(recipe.card)
     for name, told in cards.items():
         card = read_card(find(name)).to_dict()

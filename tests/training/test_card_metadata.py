@@ -59,9 +59,19 @@ def test_a_command_for_each_plan():
 
 
 def test_every_corpus_leaves_a_known_licence():
-    corpora = [*list_corpora().values(), PTB, SST, UD_ENGLISH]
+    named = list_corpora()
+    corpora = [*named.values(), PTB, SST, UD_ENGLISH]
     assert {corpus.weights for corpus in corpora} == set(LICENCES)
     [terms] = of_corpora(UD_ENGLISH)["data"]
     assert terms["name"] == "ud_english_ewt" and "CC BY-SA" in terms["terms"]
-    for several in ((SST,), (UD_ENGLISH, PTB), (PTB, UD_ENGLISH)):
-        assert of_corpora(*several)["license"] == "cc-by-nc-4.0"
+    tatoeba, multi30k = named["tatoeba"], named["multi30k"]
+    for several, licence in (
+        ((named["dates"],), "apache-2.0"),
+        ((tatoeba,), "cc-by-4.0"),
+        ((SST,), "cc-by-nc-4.0"),
+        # The strictest.
+        ((multi30k, tatoeba), "cc-by-nc-4.0"),
+        ((tatoeba, multi30k), "cc-by-nc-4.0"),
+        ((UD_ENGLISH, PTB), "cc-by-nc-4.0"),
+    ):
+        assert of_corpora(*several)["license"] == licence

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 import keras
+import numpy as np
 import pytest
 
 import zoo
@@ -35,72 +36,80 @@ ROOT = Path(__file__).parents[2]
 # === The command line ===
 
 
-@pytest.fixture
-def calls(monkeypatch):
-    """Replaces the run: what it is made of, and what training raises."""
-    from zoo.training import run
-
-    calls = {"error": None}
-
-    class FakeRun:
-        def __init__(
-            self, recipe, settings, arguments, distribution, configuration, **text
-        ):
-            assert text == {"text": None, "start": None}
-            output, scale = arguments.output, arguments.scale
-            rest = (arguments.seed, arguments.limit)
-            calls["made"] = (recipe, scale, settings, output, *rest)
-            calls["settings"], calls["finish"] = arguments.changes, arguments.finish
-            calls["precision"] = keras.config.dtype_policy().name
-            self.output, self.configuration = output, configuration
-
-        def train(self):
-            config.write_configuration(self.output, self.configuration)
-            if calls["error"]:
-                raise calls["error"]
-            calls["finished"] = True
-
-    monkeypatch.setattr(run, "Run", FakeRun)
-    return calls
-
-
 def sgd(rate):
     return lambda steps, epochs: keras.optimizers.SGD(rate)
 
 
-def make_recipe():
-    scale = Scale(
-        model={"hidden_dim": 8},
-        optimizer=Optimizer("sgd", 0.1),
-        epochs=5,
-        vocabulary_size=30,
-        batch={"batch_size": 4},
-    )
-    large = dataclasses.replace(scale, vocabulary_size=999)
-    scales = {"tiny": scale, "small": large, "paper": large}
+SCALE = Scale(
+    model={"hidden_dim": 8},
+    optimizer=Optimizer("sgd", 0.1),
+    epochs=5,
+    vocabulary_size=30,
+    batch={"batch_size": 4},
+)
+
+
+def make_recipe(train=lambda run: {}):
+    scales = {"tiny": SCALE, "small": dataclasses.replace(SCALE, vocabulary_size=999)}
     made = translation_recipe("my_recipe", lambda: LuongTranslator, scales)
-    return dataclasses.replace(made, train=lambda run: run.train())
+    return dataclasses.replace(made, train=train)
+
+
+class Calls:
+    """The function of a recipe that trains nothing, or fails."""
+
+    def __init__(self):
+        self.runs, self.error = [], None
+        self.recipe = make_recipe(self)
+
+    def __call__(self, run):
+        self.runs.append(run)
+        run._write_configuration()
+        if self.error:
+            raise self.error
+
+    def start(self, *options):
+        return run_recipe(self.recipe, [str(option) for option in options])
+
+
+@pytest.fixture
+def calls():
+    return Calls()
 
 
 def test_by_default_it_is_the_tiny_scale_in_a_folder_of_its_own(
     calls, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    made = make_recipe()
-    assert run_recipe(made, []) == 0
-    folder = str(Path("runs") / "my_recipe-tiny")
-    assert calls["made"] == (made, "tiny", made.scales["tiny"], folder, 1, None)
-    assert Path(folder).is_dir()
-    assert calls["finish"] is False and calls["finished"]
+    for options in ((), ("--output", "")):
+        assert calls.start(*options) == 0
+    for run in calls.runs:
+        assert (run.recipe, run.scale_name, run.settings) == (
+            calls.recipe,
+            "tiny",
+            SCALE,
+        )
+        assert run.output == Path("runs", "my_recipe-tiny") and run.output.is_dir()
+        assert (run.seed, run.limit, run.arguments.finish) == (1, None, False)
 
 
-def test_arguments_reach_the_run(calls, tmp_path):
-    made, folder = make_recipe(), str(tmp_path / "a" / "b")
-    options = "--scale small --seed 7 --epochs 2 --limit 100 --finish".split()
-    assert run_recipe(made, [*options, "--output", folder]) == 0
-    scale = dataclasses.replace(made.scales["small"], epochs=2)
-    assert calls["made"] == (made, "small", scale, folder, 7, 100)
-    assert calls["finish"] is True
+def test_arguments_reach_the_run_and_its_configuration(calls, tmp_path):
+    folder = tmp_path / "a" / "b"
+    options = "--scale small --seed 7 --epochs 2 --limit 100 --finish "
+    options += "--set max_length=9 --set loss.smoothing=0.1 --set max_length=8"
+    assert calls.start(*options.split(), "--output", folder) == 0
+    [run] = calls.runs
+    loss = {"smoothing": 0.1}
+    changes = {"epochs": 2, "max_length": 8, "loss": loss}
+    small = calls.recipe.scales["small"]
+    assert run.settings == dataclasses.replace(small, **changes)
+    assert (run.scale_name, run.output, run.seed) == ("small", folder, 7)
+    assert run.limit == 100 and run.arguments.finish is True
+    told = read_configuration(folder)
+    found = ["max_length=8", "loss.smoothing=0.1", "epochs=2"]
+    assert told["set"] == run.changes == found
+    assert told["hyper_parameters"]["loss"] == loss
+    assert told["command"].startswith("zoo train my_recipe --scale small --seed 7 ")
 
 
 RUN_FILES = {
@@ -113,24 +122,15 @@ RUN_FILES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("options", "left"),
-    [([], {*RUN_FILES, "mine.txt"}), (["--restart"], {"config.json", "mine.txt"})],
-)
-def test_restart_removes_what_an_earlier_run_left(calls, tmp_path, options, left):
-    made, restarted = make_recipe(), bool(options)
-    assert run_recipe(made, ["--output", str(tmp_path)]) == 0
+def test_restart_removes_what_an_earlier_run_left(calls, tmp_path):
+    assert calls.start("--output", tmp_path) == 0
     for name in (*RUN_FILES - {"config.json"}, "mine.txt"):
         (tmp_path / name).write_text("old")
-    assert run_recipe(made, [*options, "--output", str(tmp_path)]) == 0
-    assert len(read_configuration(tmp_path)["before"]) == (not restarted)
-    assert {path.name for path in tmp_path.iterdir()} == left
-
-
-def test_an_empty_output_is_the_default_folder(calls, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert run_recipe(make_recipe(), ["--output", ""]) == 0
-    assert str(calls["made"][3]).startswith("runs")
+    assert calls.start("--output", tmp_path) == 2  # they are no checkpoint
+    assert {path.name for path in tmp_path.iterdir()} == {*RUN_FILES, "mine.txt"}
+    assert calls.start("--restart", "--output", tmp_path) == 0
+    assert read_configuration(tmp_path)["before"] == []
+    assert {path.name for path in tmp_path.iterdir()} == {"config.json", "mine.txt"}
 
 
 @pytest.mark.parametrize(
@@ -152,10 +152,10 @@ def test_an_empty_output_is_the_default_folder(calls, tmp_path, monkeypatch):
 def test_bad_arguments_are_refused(calls, tmp_path, capsys, arguments, message):
     with pytest.raises(SystemExit) as stop:
         output = ["--output", str(tmp_path / "out")] * ("--resume" not in arguments)
-        run_recipe(make_recipe(), [*arguments.split(), *output])
+        calls.start(*arguments.split(), *output)
     assert stop.value.code == 2
     assert re.search(message, capsys.readouterr().err)
-    assert "made" not in calls and not (tmp_path / "out").exists()
+    assert not calls.runs and not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
@@ -171,8 +171,8 @@ def test_bad_arguments_are_refused(calls, tmp_path, capsys, arguments, message):
     ids=lambda error: type(error).__name__,
 )
 def test_an_error_is_one_line_and_a_code(calls, tmp_path, capsys, error, code):
-    calls["error"] = error
-    assert run_recipe(make_recipe(), ["--output", str(tmp_path)]) == code
+    calls.error = error
+    assert calls.start("--output", tmp_path) == code
     assert capsys.readouterr().err == f"my_recipe: error: {error}\n"
 
 
@@ -187,12 +187,13 @@ def test_an_output_that_cannot_be_written_is_bad_input(capsys, output):
 def test_a_folder_in_which_another_run_is_at_work_is_bad_input(calls, tmp_path, capsys):
     kept = tmp_path / "checkpoint.npz"
     kept.write_bytes(b"theirs")
+    options = "--restart", "--output", tmp_path
     with config.only_run_in(tmp_path):
-        assert run_recipe(make_recipe(), ["--restart", "--output", str(tmp_path)]) == 2
+        assert calls.start(*options) == 2
     error = capsys.readouterr().err
     assert f"another run is using {tmp_path}" in error and "--output" in error
-    assert "made" not in calls and kept.read_bytes() == b"theirs"
-    assert run_recipe(make_recipe(), ["--restart", "--output", str(tmp_path)]) == 0
+    assert not calls.runs and kept.read_bytes() == b"theirs"
+    assert calls.start(*options) == 0
 
 
 def test_help_needs_no_backend():
@@ -214,56 +215,38 @@ def test_help_needs_no_backend():
 # === Other choices ===
 
 
-def test_set_reaches_the_run_and_the_configuration(calls, tmp_path):
-    made, folder = make_recipe(), str(tmp_path)
-    options = (
-        "--set max_length=9 --set loss.smoothing=0.1 --set max_length=8 --epochs 2"
-    )
-    assert run_recipe(made, [*options.split(), "--output", folder]) == 0
-    loss = {"smoothing": 0.1}
-    changes = {"max_length": 8, "loss": loss, "epochs": 2}
-    assert calls["made"][2] == dataclasses.replace(made.scales["tiny"], **changes)
-    told = read_configuration(tmp_path)
-    assert (
-        told["set"]
-        == calls["settings"]
-        == ["max_length=8", "loss.smoothing=0.1", "epochs=2"]
-    )
-    assert told["hyper_parameters"]["loss"] == loss
-    assert told["command"].startswith("zoo train my_recipe --set max_length=9 ")
-
-
 def test_a_bad_setting_is_code_2_before_anything_is_made(calls, tmp_path, capsys):
     folder = tmp_path / "out"
-    assert run_recipe(make_recipe(), ["--set", "epoch=3", "--output", str(folder)]) == 2
+    assert calls.start("--set", "epoch=3", "--output", folder) == 2
     assert "(did you mean epochs?)" in capsys.readouterr().err
-    assert "made" not in calls and not folder.exists()
+    assert not calls.runs and not folder.exists()
 
 
 @pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16", "mixed_float16"])
 def test_precision_holds_for_the_run_and_no_longer(calls, tmp_path, precision):
     around = keras.config.dtype_policy().name
-    options = ["--precision", precision, "--output", str(tmp_path)]
-    calls["error"] = FloatingPointError("The loss is nan")
-    assert run_recipe(make_recipe(), options) == 1
-    assert calls["precision"] == precision
+    calls.error = FloatingPointError("The loss is nan")
+    assert calls.start("--precision", precision, "--output", tmp_path) == 1
+    assert calls.runs[0].precision == precision
     assert read_configuration(tmp_path)["arguments"]["precision"] == precision
     assert keras.config.dtype_policy().name == around
 
 
 @pytest.fixture
 def begun(calls, tmp_path):
-    """The folder of a run that has a checkpoint, and how it was started."""
+    """The folder of a run, how it was started, and its configuration."""
     options = "--scale small --seed 7 --limit 50 --set max_length=9 --set epochs=3"
-    assert run_recipe(make_recipe(), [*options.split(), "--output", str(tmp_path)]) == 0
-    (tmp_path / "checkpoint.npz").write_text("")
-    return tmp_path, calls.pop("made"), read_configuration(tmp_path)
+    assert calls.start(*options.split(), "--output", tmp_path) == 0
+    state = json.dumps(calls.runs[0].identity)
+    np.savez(tmp_path / "checkpoint.npz", state=np.array(state))
+    return tmp_path, calls.runs.pop(), read_configuration(tmp_path)
 
 
 def test_resume_rebuilds_the_run(calls, begun):
-    folder, made, told = begun
-    assert run_recipe(make_recipe(), ["--resume", str(folder)]) == 0
-    assert calls["made"][1:] == made[1:]
+    folder, run, told = begun
+    assert calls.start("--resume", folder) == 0
+    assert calls.runs[0].arguments == run.arguments
+    assert calls.runs[0].settings == run.settings
     again = read_configuration(folder)
     for name in ("recipe", "arguments", "set", "hyper_parameters", "backend"):
         assert again[name] == told[name]
@@ -271,41 +254,38 @@ def test_resume_rebuilds_the_run(calls, begun):
 
 
 def test_resume_takes_another_number_of_epochs(calls, begun):
-    folder, made, _ = begun
-    options = ["--resume", str(folder), "--epochs", "9", "--finish"]
-    assert run_recipe(make_recipe(), [*options, "--set", "patience=2"]) == 0
-    scale = calls["made"][2]
+    options = "--epochs 9 --finish --set patience=2".split()
+    assert calls.start("--resume", begun[0], *options) == 0
+    [run] = calls.runs
+    scale = run.settings
     assert (scale.epochs, scale.patience, scale.max_length) == (9, 2, 9)
-    assert calls["finish"] is True
-    assert calls["settings"] == ["max_length=9", "epochs=9", "patience=2"]
+    assert run.arguments.finish is True
+    assert run.changes == ["max_length=9", "epochs=9", "patience=2"]
 
 
 def test_resume_refuses_what_is_no_run_of_this_recipe(calls, begun, tmp_path, capsys):
-    assert run_recipe(make_recipe(), ["--resume", str(tmp_path / "nowhere")]) == 2
+    assert calls.start("--resume", tmp_path / "nowhere") == 2
     assert "not the folder of a run" in capsys.readouterr().err
-    other = dataclasses.replace(make_recipe(), name="other")
-    assert run_recipe(other, ["--resume", str(begun[0])]) == 2
+    calls.recipe = dataclasses.replace(calls.recipe, name="other")
+    assert calls.start("--resume", begun[0]) == 2
     assert "a run of the recipe my_recipe. Received: other" in capsys.readouterr().err
-    assert "made" not in calls
+    assert not calls.runs
 
 
 def test_resume_says_that_the_recipes_file_has_changed(calls, begun, capsys):
-    made = dataclasses.replace(make_recipe(), file=__file__)
-    assert run_recipe(made, ["--resume", str(begun[0])]) == 0
+    calls.recipe = dataclasses.replace(calls.recipe, file=__file__)
+    assert calls.start("--resume", begun[0]) == 0
     assert "file has changed" in capsys.readouterr().err
 
 
 # === Identity ===
 
 
-def identity(**changes):
-    options = {"scale": "tiny", "seed": 1, "limit": None}
-    made = make_recipe()
-    scale_changes = {k: v for k, v in changes.items() if k not in options}
-    options |= {k: v for k, v in changes.items() if k in options}
-    scale = dataclasses.replace(made.scales["tiny"], **scale_changes)
+def identity(scale="tiny", seed=1, limit=None, **changes):
+    settings = dataclasses.replace(SCALE, **changes)
     with tempfile.TemporaryDirectory() as folder:
-        return Run(made, scale, Arguments(folder, **options)).identity
+        arguments = Arguments(folder, scale=scale, seed=seed, limit=limit)
+        return Run(make_recipe(), settings, arguments).identity
 
 
 def test_the_identity_is_repeatable_and_goes_through_json():
@@ -370,7 +350,7 @@ def test_recipes_name_themselves_and_have_all_scales(name):
     assert Path(found.file) == ROOT / "recipes" / f"{name}.py"
     of_paper = set() if name.startswith("dates") else {"paper"}
     assert {"tiny", "small"} | of_paper <= set(found.scales)
-    known = {"tiny", "small", "multi30k", "paper", *found.beside}
+    known = {"tiny", "small", "multi30k", "paper", *found.extra_presets}
     assert set(found.scales) <= known
     assert len({type(settings) for settings in found.scales.values()}) == 1
     if not isinstance(found.scales["tiny"], Scale):
@@ -393,7 +373,7 @@ def test_recipes_name_themselves_and_have_all_scales(name):
 @pytest.mark.backend_free
 def test_a_card_of_tatoeba_keeps_what_a_variant_does_badly():
     recipe = load_recipe("luong_location").RECIPE
-    card, changed = recipe.card, recipe.beside["tatoeba"](recipe.card)
+    card, changed = recipe.card, recipe.extra_presets["tatoeba"](recipe.card)
     assert changed["weaknesses"][:3] == card["weaknesses"][:3]
     assert "captions of pictures" in changed["weaknesses"][3]
     assert "captions" not in changed["intended_use"]

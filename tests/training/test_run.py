@@ -210,7 +210,7 @@ def test_a_scale_may_have_a_preset_of_its_own(tmp_path):
     scales = {name: Settings() for name in ("tiny", "small", "free")}
     options = {
         "card": {"use": "all"},
-        "beside": {"free": lambda card: {**card, "a": 1}},
+        "extra_presets": {"free": lambda card: {**card, "a": 1}},
     }
     recipe = Recipe("mine", scales, work, __file__, **options)
     for scale in scales:

@@ -17,7 +17,7 @@ from typing import Any
 
 from tools import ROOT
 from tools.papers.verdicts import BLOCK
-from zoo.training.config import plain
+from zoo.training.config import to_jsonable
 from zoo.training.optimizers import Optimizer
 from zoo.training.recipe import Recipe, load_recipe
 from zoo.training.recipes.captioner_recipe import TESTED
@@ -269,7 +269,7 @@ def digest(name) -> str:
     """A digest of an arm's choices and of how it is measured: runs of one digest may
     stand together."""
     arm = ARMS[name]
-    settings = plain(choices(name))
+    settings = to_jsonable(choices(name))
     # They came later: while they change nothing, the digests of earlier runs hold.
     for field, unchanged in LATER.items():
         if settings.get(field) == unchanged:

@@ -43,7 +43,7 @@ from tools.papers.study_table import (
 from tools.papers.verdicts import BLOCK
 from zoo.backend import configured_backend
 from zoo.files import lock, write_bytes
-from zoo.training.config import checkpoints, clear, commit, cpu, plain
+from zoo.training.config import checkpoints, clear, commit, cpu, to_jsonable
 
 BUSY = 75  # exit code of a run that another process has
 
@@ -228,7 +228,7 @@ def _row(name, seed, work):
     row = {
         "arm": name,
         "seed": seed,
-        "settings": plain(choices(name)),
+        "settings": to_jsonable(choices(name)),
         "digest": digest(name),
         "command": shlex.join(parts),
         "commit": commit(),

@@ -18,7 +18,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "run_recipe",
         ],
         "recipes.arguments": ["Arguments"],
-        "recipes.own_text": ["TextTask"],
+        "recipes.user_text": ["UserText"],
         "recipes.translation_run": ["Translation"],
         "recipes.translator_recipe": ["Scale", "translation_recipe"],
         "run": ["Run"],

@@ -1,7 +1,9 @@
 """The metadata of a preset's card that its run knows."""
 
+import dataclasses
 import datetime
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,36 +11,72 @@ from zoo.presets.card import UNSTATED
 from zoo.strings import counted, duration
 from zoo.training.config import machine
 from zoo.training.recipes.arguments import TEXT, words_of
-from zoo.training.recipes.own_text import file_names
 
 # Licences as hubs spell them, the strictest last.
 LICENCES = ("apache-2.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0")
-SPELLED = (
-    "Names, rare words and numbers of several digits are spelled out in pieces and "
-    "often come out wrong."
-)
-UNLIKE = (
-    "Long sentences, and anything unlike captions and everyday phrases: news, law, "
-    "technical text."
-)
-UNLIKE_TATOEBA = (
-    "Long sentences, and anything unlike everyday phrases: captions of pictures, news, "
-    "law, technical text."
-)
-USE_OF_TATOEBA = (
-    "Teaching, products and tests of serving, commercial ones too. It translates short "
-    "everyday sentences; it is no general translator."
-)
 
 
-def of_tatoeba(card: dict[str, Any]) -> dict[str, Any]:
-    """Returns a recipe's card as that of a preset of the scale `tatoeba`.
+@dataclasses.dataclass(frozen=True)
+class TestSet:
+    """A test set, as a card describes it.
+
+    Attributes:
+        data, split: its corpus and its part of that.
+        command: what scores the preset on it.
+    """
+
+    data: str
+    split: str
+    command: str
+
+    def score(self, metric: str, value: float, signature: str) -> dict[str, Any]:
+        """Returns a score on it, as a card has it."""
+        score = {"metric": metric, "value": round(value, 4), "signature": signature}
+        return {**dataclasses.asdict(self), **score}
+
+
+def named_test(run: Any, data: str, split: str, *options: str) -> TestSet:
+    """Describes a test of a corpus that `zoo evaluate` knows.
 
     Args:
-        card: the card's metadata that no run can know.
+        run: the `Run`.
+        data, split: of the `TestSet`.
+        *options: further words of the command.
     """
-    told = [UNLIKE_TATOEBA if x == UNLIKE else x for x in card["weaknesses"]]
-    return {**card, "intended_use": USE_OF_TATOEBA, "weaknesses": told}
+    words = ["zoo", "evaluate", run.name, "--data", data, "--split", split, *options]
+    return TestSet(data, split, shlex.join(words))
+
+
+def user_test(run: Any, split: str) -> TestSet:
+    """Describes a test on a user's own text.
+
+    Args:
+        run: the `Run`.
+        split: "valid" or "test".
+    """
+    arguments = run.arguments
+    files, train = getattr(arguments, split), arguments.train
+    if not files and split == "test" and train is not None:  # its folder holds the test
+        files = train[0]
+    names = ", ".join(file_names([files] if files else train))
+    if not files:  # held out, or from a Python program
+        return TestSet(names, split, "none: the text is in no file of its own")
+    output = run.output.name if run.output.is_absolute() else str(run.output)
+    words = ["zoo", "evaluate", output, "--test", *file_names([files])]
+    if arguments.columns:
+        words += ["--columns", ",".join(map(str, arguments.columns))]
+    return TestSet(names, split, shlex.join(words))
+
+
+def file_names(groups: Sequence[Sequence[str]] | None) -> list[str]:
+    """Returns the names, without folders, of the files that a run was given.
+
+    Args:
+        groups: as `Arguments.train`; None for text from a Python program.
+    """
+    if groups is None:
+        return ["text given in Python"]
+    return [Path(file).name for files in groups for file in files]
 
 
 def of_corpora(*corpora: Any) -> dict[str, Any]:
@@ -76,7 +114,17 @@ def origin(run: Any) -> dict[str, Any]:
     }
 
 
-def own_text_card(run: Any, description: str | None = None) -> dict[str, Any]:
+def _epochs(run):
+    """The number of epochs, and whose weights were taken, in words."""
+    saved, planned = run.loop.checkpoint, run.loop.epochs
+    done, best = saved.epochs, saved.best_epoch + 1
+    text = f"{done} of {planned} epochs" if done < planned else counted(done, "epoch")
+    if run.weights:
+        return f"{text}, {run.weights}"
+    return text if best == done else f"{text}, weights of epoch {best}"
+
+
+def of_user_text(run: Any, description: str) -> dict[str, Any]:
     """Returns what a card says of a model that was trained on a user's own text.
 
     A model that was fine-tuned has the licence, the data and the description of the
@@ -84,19 +132,19 @@ def own_text_card(run: Any, description: str | None = None) -> dict[str, Any]:
 
     Args:
         run: its `Run`.
-        description: of the model; that of the recipe's card by default.
+        description: of the model.
     """
-    names = ", ".join(file_names(run.arguments.train))
+    names, start = ", ".join(file_names(run.arguments.train)), run.start_card
+    if run.scale_name == "paper":
+        description = f"{run.recipe.card['title']}, with the paper's layers."
     card = {
-        "description": description or run.recipe.card["description"],
+        "description": description,
         "data": [{"name": names, "terms": UNSTATED}],
         "license": UNSTATED,
         "intended_use": f"Text like that of its training: {names}.",
         "weaknesses": ["Anything unlike the text of its training."],
     }
-    if run.scale_name == "paper":
-        card["description"] = f"{run.recipe.card['title']}, with the paper's layers."
-    if (start := run.start_card) is None:
+    if start is None:
         return card
     return {
         **card,
@@ -109,58 +157,23 @@ def own_text_card(run: Any, description: str | None = None) -> dict[str, Any]:
     }
 
 
-def own_test(run: Any, split: str) -> tuple[str, str, str]:
-    """Describes a test on a user's own text.
-
-    Args:
-        run: the `Run`.
-        split: "valid" or "test".
-
-    Returns:
-        The names of the files, the split, and the command that scores the preset.
-    """
-    arguments = run.arguments
-    files, train = getattr(arguments, split), arguments.train
-    folder = not files and split == "test" and train is not None  # it holds the test
-    if folder:
-        files = train[0]
-    names = ", ".join(file_names([files] if files else train))
-    if not files:  # held out, or from a Python program
-        return names, split, "none: the text is in no file of its own"
-    output = run.output.name if run.output.is_absolute() else str(run.output)
-    words = ["zoo", "evaluate", output, "--test", *file_names([files])]
-    if arguments.columns:
-        words += ["--columns", ",".join(map(str, arguments.columns))]
-    return names, split, shlex.join(words)
-
-
-def _epochs(run):
-    """The number of epochs, and whose weights were taken, in words."""
-    saved, planned = run.loop.checkpoint, run.loop.epochs
-    done, best = saved.epochs, saved.best_epoch + 1
-    text = f"{done} of {planned} epochs" if done < planned else counted(done, "epoch")
-    if run.weights:
-        return f"{text}, {run.weights}"
-    return text if best == done else f"{text}, weights of epoch {best}"
-
-
 def training_command(run: Any) -> str:
     """Returns the command that trained the weights, or the commands in their order."""
     plans = run.loop.checkpoint.plans
-    changed = any(text.startswith("epochs=") for text in run.changes)
-    scale = "" if run.start is not None else f" --scale {run.scale_name}"
+    epochs_given = any(text.startswith("epochs=") for text in run.changes)
+    words = [] if run.start is not None else ["--scale", run.scale_name]
+    words += ["--seed", str(run.seed)]
+    options = ["--limit", str(run.limit)] if run.limit else []
+    if run.precision != "float32":
+        options += ["--precision", run.precision]
+    for text in run.changes:
+        options += [] if text.startswith("epochs=") else ["--set", text]
     commands = []
     for number, (_, epochs, backend, _) in enumerate(plans):
-        command = f"KERAS_BACKEND={backend} {_program(run)}{scale} --seed {run.seed}"
-        if changed or len(plans) > 1:
+        command = f"KERAS_BACKEND={backend} {_program(run)} {shlex.join(words)}"
+        if epochs_given or len(plans) > 1:
             command += f" --epochs {epochs}"
-        if run.limit:
-            command += f" --limit {run.limit}"
-        if run.precision != "float32":
-            command += f" --precision {run.precision}"
-        for text in run.changes:
-            if not text.startswith("epochs="):
-                command += f" --set {shlex.quote(text)}"
+        command = " ".join(filter(None, (command, shlex.join(options))))
         if number + 1 < len(plans):
             command += f" (epochs done: {plans[number + 1][0]})"
         commands.append(command)
@@ -175,14 +188,12 @@ def _program(run):
     arguments = run.arguments
     if arguments.train is None:
         return f"zoo.train({recipe!r}, …), as"
-    words = ["zoo", "train", recipe]
-    for name in TEXT:
-        value = getattr(arguments, name)
-        if name == "train":
-            value = [file_names([files]) for files in value]
-        elif name in ("valid", "test"):
-            value = value and file_names([value])
-        elif name == "start":
-            value = value and Path(value).name
-        words += words_of(name, value)
-    return shlex.join(words)
+    short = {
+        "train": [file_names([files]) for files in arguments.train],
+        "valid": arguments.valid and file_names([arguments.valid]),
+        "test": arguments.test and file_names([arguments.test]),
+        "start": arguments.start and Path(arguments.start).name,
+    }
+    values = {**{name: getattr(arguments, name) for name in TEXT}, **short}
+    words = [word for item in values.items() for word in words_of(*item)]
+    return shlex.join(["zoo", "train", recipe, *words])

@@ -23,7 +23,12 @@ FILE = "config.json"
 CACHE = "tokenised"  # the folder of a user's own text as ids
 MODELS = "models"  # holds a folder for each of several models of a run
 # These may change when a run is resumed, and are no part of its identity.
-FREE = ("epochs", "patience", "average", "samples")
+MAY_CHANGE_ON_RESUME = ("epochs", "patience", "average", "samples")
+_FOLDERS = ("epoch_weights", "tensorboard", CACHE, MODELS)
+_FILES = (
+    *("checkpoint.npz", "best.weights.h5", "tokenizer.spm", "log.csv"),
+    *("samples.jsonl", FILE, "results.json", "report.html"),
+)
 _PACKAGES = ("keras", "keras-hub", "numpy", "sentencepiece", "sacrebleu")
 _BACKENDS = {
     "tensorflow": ("tensorflow", "tensorflow-text"),
@@ -34,6 +39,19 @@ _BACKENDS = {
 
 class ConfigurationError(ValueError):
     """Choices that can't run, or a folder whose run can't be resumed."""
+
+
+@contextlib.contextmanager
+def refused_as(name: str) -> Iterator[None]:
+    """Turns the errors of a class that refuses its arguments into a ConfigurationError.
+
+    Args:
+        name: the field of the choices that holds them.
+    """
+    try:
+        yield
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ConfigurationError(f"{name}: {error}") from error
 
 
 @contextlib.contextmanager
@@ -69,72 +87,50 @@ def checkpoints(output: str | os.PathLike[str]) -> list[Path]:
 
 def clear(output: str | os.PathLike[str]) -> None:
     """Removes the files of an earlier run, so that none of them is reused."""
-    for name in ("epoch_weights", "tensorboard", CACHE, MODELS):
+    for name in _FOLDERS:
         shutil.rmtree(Path(output, name), ignore_errors=True)
-    for name in (
-        "checkpoint.npz",
-        "best.weights.h5",
-        "tokenizer.spm",
-        "log.csv",
-        "samples.jsonl",
-        "config.json",
-        "results.json",
-        "report.html",
-    ):
+    for name in _FILES:
         Path(output, name).unlink(missing_ok=True)
 
 
 # === config.json ===
 
 
-def make_configuration(
-    recipe: Any, settings: Any, arguments: Any, command: str
-) -> dict[str, Any]:
-    """Returns what `config.json` holds: everything that a run depends on.
-
-    Args:
-        recipe: the `Recipe`.
-        settings: its choices for this run.
-        arguments: the run's arguments.
-        command: the command line.
-    """
-    import keras
-
-    backend = keras.backend.backend()
-    file = recipe.file and str(Path(recipe.file).absolute())
-    return {
-        "recipe": {"name": recipe.name, "file": file, "sha256": source_digest(recipe)},
-        "arguments": {name: getattr(arguments, name) for name in recipe.arguments},
-        "set": list(arguments.changes),
-        "hyper_parameters": plain(settings),
-        "backend": backend,
-        "versions": versions(backend),
-        "commit": commit(),
-        "machine": machine(),
-        "command": command,
-        "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
-    }
-
-
 def write_configuration(
-    folder: str | os.PathLike[str], configuration: dict[str, Any]
+    folder: str | os.PathLike[str], recipe: Any, choices: dict[str, Any]
 ) -> None:
-    """Writes `config.json`.
+    """Writes `config.json`: everything that a run depends on.
 
     If the folder has a checkpoint, the run is resumed: the command, commit, backend,
     versions, machine and date of each earlier command are kept as "before".
 
     Args:
         folder: the run's folder.
-        configuration: dict from `make_configuration`.
+        recipe: the `Recipe`.
+        choices: "arguments", "set", "hyper_parameters" and "command" of the run.
     """
-    kept = ("command", "commit", "backend", "versions", "machine", "date")
-    path, before = Path(folder, FILE), []
+    import keras
+
+    path, backend, before = Path(folder, FILE), keras.backend.backend(), []
+    file = recipe.file and str(Path(recipe.file).absolute())
+    made_by = {
+        "backend": backend,
+        "versions": versions(backend),
+        "commit": commit(),
+        "machine": machine(),
+        "command": choices["command"],
+        "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+    }
     if path.exists() and checkpoints(folder):
         old = read_configuration(folder)
-        before = [*old.get("before", []), {name: old.get(name) for name in kept}]
-    text = json.dumps({**configuration, "before": before}, indent=2)
-    write_bytes(path, f"{text}\n".encode())
+        before = [*old.get("before", []), {name: old.get(name) for name in made_by}]
+    configuration = {
+        "recipe": {"name": recipe.name, "file": file, "sha256": source_digest(recipe)},
+        **choices,
+        **made_by,
+        "before": before,
+    }
+    write_bytes(path, f"{json.dumps(configuration, indent=2)}\n".encode())
 
 
 def read_configuration(folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -152,6 +148,8 @@ def read_configuration(folder: str | os.PathLike[str]) -> dict[str, Any]:
             and configuration["backend"] in _BACKENDS
             and all(isinstance(text, str) for text in configuration["set"])
         )
+        if not complete:
+            raise TypeError("a value of another type")
     except OSError as error:
         raise ConfigurationError(
             f"{folder} is not the folder of a run: {FILE} can't be read "
@@ -161,23 +159,19 @@ def read_configuration(folder: str | os.PathLike[str]) -> dict[str, Any]:
         raise ConfigurationError(
             f"{path} is damaged, or not the configuration of a run. Received: {error!r}"
         ) from error
-    if not complete:
-        raise ConfigurationError(
-            f"{path} is damaged, or not the configuration of a run"
-        )
     return configuration
 
 
-def plain(settings: Any) -> Any:
+def to_jsonable(settings: Any) -> Any:
     """Returns a recipe's choices as nested dicts that JSON can hold.
 
     An optimizer that is a function is described by the Keras optimizer that it makes.
     """
     if dataclasses.is_dataclass(settings):
-        fields = dataclasses.fields(settings)
-        return {field.name: plain(getattr(settings, field.name)) for field in fields}
+        names = [field.name for field in dataclasses.fields(settings)]
+        return {name: to_jsonable(getattr(settings, name)) for name in names}
     if isinstance(settings, dict):
-        return {name: plain(value) for name, value in settings.items()}
+        return {name: to_jsonable(value) for name, value in settings.items()}
     if callable(settings):
         # For a huge plan: the real one depends on the number of epochs.
         optimizer = settings(10**6, 100)
@@ -244,13 +238,9 @@ def commit() -> str:
     folder = Path(__file__).absolute().parents[2]
     if not (folder / ".git").exists():
         return "unknown"
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
-        done = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-        )
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     except OSError:
         return "unknown"
     return done.stdout.strip() or "unknown"

@@ -1,6 +1,5 @@
 """The sentence pairs of a translator's run: named corpora, or a user's own text."""
 
-import dataclasses
 import hashlib
 from functools import partial
 from typing import Any
@@ -8,35 +7,15 @@ from typing import Any
 from zoo import data
 from zoo.data.generated.toy_text import reversal_pairs
 from zoo.data.store import CHUNK, tokenise
-from zoo.training.card_metadata import of_corpora, own_test, own_text_card
+from zoo.training.card_metadata import TestSet, named_test, of_corpora, user_test
 from zoo.training.config import CACHE
 
 VALIDATION_SENTENCES = 500  # of each set; they are decoded after each epoch
 UNLIMITED = 10**9  # pieces of a text, which is then not cut
-TOLD = 200_000  # pairs after which tokenising tells how far it is
+REPORT_EVERY = 200_000  # pairs, of which it is told that they are tokenised
 VOCABULARY_SENTENCES = 500_000  # of a user's text, from which the vocabulary is made
 Ids = Any  # a list of lists of int, or a `zoo.data.store.RaggedIds`
 Sets = dict[str, tuple[list[str], list[list[str]]]]
-
-
-@dataclasses.dataclass(frozen=True)
-class Tested:
-    """A test set, as a card describes it.
-
-    Attributes:
-        name: its name in the results.
-        data, split: its corpus and its part of that.
-        command: what scores the preset on it.
-        language: of the source, if the set is that part of a larger one.
-        exact: whether an answer is right or wrong, as a date is.
-    """
-
-    name: str
-    data: str
-    split: str
-    command: str
-    language: str = ""
-    exact: bool = False
 
 
 class NamedCorpora:
@@ -47,34 +26,38 @@ class NamedCorpora:
 
     Attributes:
         languages: codes of source and target.
-        validation, tests: name of each set to its `(sources, references)`.
+        validation, tests: name of each set to its `(sources, references)`. The name of
+            a part in one of several languages ends in its code, as "dates de".
     """
 
     def __init__(self, run: Any):
-        self.scale = scale = run.settings
-        self.languages = scale.source, scale.target
+        self.run, self.scale = run, run.settings
+        self.languages = self.scale.source, self.scale.target
         self.validation: Sets = {}
         self.tests: Sets = {}
-        if not scale.corpora:
-            self.pairs = [(*reversal_pairs(scale.pairs, run.seed), 1)]
+        self.pairs: list[tuple[list[str], list[str], int]] = []
+        for name, repeats in self.scale.corpora:
+            self._load(name, repeats)
+        if not self.scale.corpora:
+            self.pairs = [(*reversal_pairs(self.scale.pairs, run.seed), 1)]
             for offset, sets in ((1, self.validation), (2, self.tests)):
                 sources, targets = reversal_pairs(200, run.seed + offset)
                 sets["generated"] = (sources, [[t] for t in targets])
-            return
-        self.pairs = []
-        for name, repeats in scale.corpora:
-            part, valid, test = (
-                data.load(name, *self.languages, split, allow_newer=scale.allow_newer)
-                for split in ("train", "valid", "test")
-            )
-            self.pairs.append((part.sources, part.targets, repeats))
-            self.validation[name] = as_set(valid, VALIDATION_SENTENCES)
-            self.tests[name] = as_set(test)
-            # What reads several languages is scored on each of them, too.
-            parts = data.list_corpora()[name].parts if scale.source == "mul" else ()
-            for language in parts:
-                test = data.load(name, language, scale.target, "test")
-                self.tests[f"{name} {language}"] = as_set(test)
+
+    def _load(self, name, repeats):
+        newer = self.scale.allow_newer
+        train, valid, test = (
+            data.load(name, *self.languages, split, allow_newer=newer)
+            for split in ("train", "valid", "test")
+        )
+        self.pairs.append((train.sources, train.targets, repeats))
+        self.validation[name] = as_set(valid, VALIDATION_SENTENCES)
+        self.tests[name] = as_set(test)
+        # What reads several languages is scored on each of them, too.
+        several = self.scale.source == "mul"
+        for language in data.list_corpora()[name].parts if several else ():
+            test = data.load(name, language, self.scale.target, "test")
+            self.tests[f"{name} {language}"] = as_set(test)
 
     def texts(self) -> list[str]:
         """Returns the sentences of both sides, for the vocabulary."""
@@ -93,17 +76,12 @@ class NamedCorpora:
         """
         sources, targets, dropped = [], [], 0
         for source, target, repeats in self.pairs:
-            source_ids = preprocessor.encode(source)
-            target_ids = preprocessor.encode_targets(target)
-            kept = [
-                (s, t)
-                for s, t in zip(source_ids, target_ids, strict=True)
-                if _fits(len(s), len(t), longest)
-            ]
-            dropped += len(source_ids) - len(kept)
-            for _ in range(repeats):
-                sources += [s for s, _ in kept]
-                targets += [t for _, t in kept]
+            rows = preprocessor.encode(source), preprocessor.encode_targets(target)
+            pairs = list(zip(*rows, strict=True))
+            kept = [(s, t) for s, t in pairs if _fits(len(s), len(t), longest)]
+            dropped += len(pairs) - len(kept)
+            sources += [s for s, _ in kept] * repeats
+            targets += [t for _, t in kept] * repeats
         return sources, targets, dropped
 
     def card(self) -> dict[str, Any]:
@@ -111,14 +89,13 @@ class NamedCorpora:
         known = data.list_corpora()
         return of_corpora(*(known[name] for name, _ in self.scale.corpora))
 
-    def tested(self, name: str, preset: str) -> Tested:
+    def test_set(self, name: str) -> TestSet:
         """Describes a test set, for the card of a preset."""
         corpus, _, language = name.partition(" ")
-        entry = data.list_corpora()[corpus]
-        command = f"zoo evaluate {preset} --data {corpus} --split {entry.test_split}"
-        if language:
-            command += f" --source {language}"
-        return Tested(name, corpus, entry.test_split, command, language, entry.exact)
+        split = data.list_corpora()[corpus].test_split
+        return named_test(
+            self.run, corpus, split, *(["--source", language] if language else [])
+        )
 
 
 class UserPairs:
@@ -176,16 +153,16 @@ class UserPairs:
         return sources, targets, dropped
 
     def _progress(self, done):
-        if done % TOLD < CHUNK:
+        if done % REPORT_EVERY < CHUNK:
             self.run.say(f"{done:,} pairs tokenised")
 
     def card(self) -> dict[str, Any]:
-        """See `NamedCorpora.card`."""
-        return own_text_card(self.run)
+        """See `NamedCorpora.card`; the run adds what it says of own text."""
+        return {}
 
-    def tested(self, name: str, preset: str) -> Tested:
-        """See `NamedCorpora.tested`."""
-        return Tested(name, *own_test(self.run, name))
+    def test_set(self, name: str) -> TestSet:
+        """See `NamedCorpora.test_set`."""
+        return user_test(self.run, name)
 
 
 def as_set(

@@ -13,24 +13,10 @@ from typing import Any
 
 import zoo
 from zoo.training import interrupts
-from zoo.training.config import (
-    ConfigurationError,
-    checkpoints,
-    clear,
-    make_configuration,
-    only_run_in,
-)
-from zoo.training.recipes.arguments import TEXT, Arguments, parse
-from zoo.training.recipes.choices import change
-from zoo.training.recipes.own_text import (
-    TextTask,
-    check_text,
-    given_files,
-    load_start,
-    read_text,
-    scale_of,
-    tell_plan,
-)
+from zoo.training.config import ConfigurationError, checkpoints, clear, only_run_in
+from zoo.training.recipes.arguments import Arguments, parse
+from zoo.training.recipes.choices import settable_arguments
+from zoo.training.recipes.user_text import UserText, choose, given_files
 
 
 def at_least(settings: Any, **least: float) -> None:
@@ -54,36 +40,39 @@ def importer(module: str, name: str) -> Callable[[], Any]:
     return lambda: getattr(importlib.import_module(module), name)
 
 
-def try_choices(trials: dict[str, Callable[[], Any]]) -> None:
-    """Builds each part from its settings, so that bad values fail early.
-
-    Args:
-        trials: name of each field to a function that makes what it describes.
-
-    Raises:
-        ConfigurationError: naming the field whose values were refused.
-    """
-    for name, trial in trials.items():
-        try:
-            trial()
-        except (TypeError, ValueError, OverflowError) as error:
-            raise ConfigurationError(f"{name}: {error}") from error
-
-
 @dataclasses.dataclass(frozen=True)
 class ClassArguments:
-    """The class whose arguments a dict in a recipe's choices holds.
+    """A class whose arguments are in a recipe's choices: in a dict, or as its fields.
 
     Attributes:
         load: function that returns the class; see `importer`.
         reserved: arguments that `--set` can't change, since the run gives them.
             (Arguments without a default, `name` and `dtype` can never be changed.)
         alternatives: arguments of which setting one drops the others.
+        trial: arguments with which the class is tried, before any work is done, if
+            `--set` changes others; None for no trial.
     """
 
     load: Callable[[], Any]
     reserved: tuple[str, ...] = ()
     alternatives: tuple[str, ...] = ()
+    trial: tuple[Any, ...] | None = None
+
+    def values(self, settings: Any, field: str) -> dict[str, Any]:
+        """Returns the arguments in choices: a dict, or else fields of their names.
+
+        Args:
+            settings: the choices.
+            field: the name of the dict.
+        """
+        if hasattr(settings, field):
+            return getattr(settings, field)
+        names = settable_arguments(self.load(), self.reserved)
+        return {k: value for k, value in vars(settings).items() if k in names}
+
+    def make(self, settings: Any, field: str, *given: Any) -> Any:
+        """Builds an object of the class from choices and what the run gives."""
+        return self.load()(*given, **self.values(settings, field))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,17 +89,16 @@ class Recipe:
             written its results itself.
         file: the recipe's own file, `__file__`.
         classes: field of the choices that is a dict to the `ClassArguments` that it
-            holds: `--set` can then add other arguments of that class.
-        check: function of the choices and of the "key=value" that were set, called
-            before any work is done; it raises a ConfigurationError.
+            holds: `--set` can then add other arguments of that class. If there is no
+            such field, the arguments are fields themselves.
         options: further options of its command line: "limit" if `train` respects
             `run.limit`, and "distribute" if it makes its model in
             `run.distribution.scope()` and saves in process 0 only.
         parts: further files that its code is in, such as that of its family.
         card: the card's metadata that no run can know: title, paper, …
-        beside: scale whose preset stands beside the recipe's own, as NAME_SCALE, to a
-            function that makes its card of `card`.
-        own: its `TextTask` if `train` respects `run.text` and `run.start`.
+        extra_presets: scale whose preset stands beside the recipe's own, as
+            NAME_SCALE, to a function that makes its card of `card`.
+        user_text: its `UserText` if `train` respects `run.text` and `run.start`.
 
     Example:
         ```python
@@ -139,20 +127,13 @@ class Recipe:
     train: Callable
     file: str | None = None
     classes: dict[str, ClassArguments] = dataclasses.field(default_factory=dict)
-    check: Callable | None = None
     options: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
     card: dict[str, Any] = dataclasses.field(default_factory=dict)
-    beside: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = dataclasses.field(
-        default_factory=dict
+    extra_presets: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = (
+        dataclasses.field(default_factory=dict)
     )
-    own: TextTask | None = None
-
-    @property
-    def arguments(self) -> tuple[str, ...]:
-        """The arguments of its command line that `config.json` keeps."""
-        text = TEXT if self.own else ()
-        return ("scale", "seed", "precision", *self.options, *text)
+    user_text: UserText | None = None
 
 
 def load_recipe(path: str | os.PathLike[str]) -> Any:
@@ -190,17 +171,48 @@ def run_recipe(recipe: Recipe, argv: Sequence[str] | None = None) -> int:
     """
     argv = sys.argv[1:] if argv is None else list(argv)
     command, arguments = shlex.join(["zoo", "train", recipe.name, *argv]), None
+    bad_input: Any = (ConfigurationError, ImportError)
     with interrupts.catching():
         try:
             # First, since it may choose the backend that Keras is imported with.
             arguments = parse(recipe, argv)
-            return _start(recipe, arguments, command)
-        except ConfigurationError as error:
-            return _report(recipe, error, 2)
+            bad_input = _start_backend("distribute" not in recipe.options)
+            results = run_with(recipe, arguments, command)
+        except FloatingPointError as error:
+            return _report(recipe, error, 1)
         except interrupts.Interrupted as stop:
             again = _command_to_resume(recipe, arguments, command)
             print(f"{recipe.name}: {stop}. Go on with:\n  {again}", file=sys.stderr)
             return stop.exit_code
+        except bad_input as error:
+            return _report(recipe, error, 2)
+    if results is not None:
+        print(results)
+    return 0
+
+
+def _start_backend(devices):
+    """Starts Keras's backend; returns the errors that are bad input."""
+    # An exception raised by a signal would crash the import of a backend.
+    interrupts.hold()
+    try:
+        # Imported here since they import Keras, which a recipe's `--help` does without.
+        from zoo.training.fast.process import (
+            start_backend,
+            start_tensorflow,
+            tune_process,
+        )
+
+        tune_process()
+        start_backend(devices)
+        start_tensorflow(devices)  # Keras's seeds import it if it is installed
+        from zoo.data import CorpusError
+        from zoo.training.checkpoint import CheckpointError
+        from zoo.training.distribute import DistributionError
+    finally:
+        interrupts.release()
+    zoo_errors = CheckpointError, ConfigurationError, CorpusError, DistributionError
+    return (*zoo_errors, ImportError, OSError)
 
 
 def _command_to_resume(recipe, arguments, command):
@@ -213,43 +225,6 @@ def _command_to_resume(recipe, arguments, command):
         return shlex.join(["zoo", "train", *file, "--resume", str(output)])
     backend = os.environ.get("KERAS_BACKEND")
     return f"KERAS_BACKEND={backend} {command}" if backend else command
-
-
-def _start(recipe, arguments, command):
-    """Starts the backend and runs the recipe. Returns the exit code."""
-    # Imported here since they import Keras, which a recipe's `--help` does without.
-    from zoo.training.fast.process import start_backend, start_tensorflow, tune_process
-
-    # An exception raised by a signal would crash the import of a backend.
-    interrupts.hold()
-    try:
-        tune_process()
-        devices = "distribute" not in recipe.options
-        start_backend(devices)
-        start_tensorflow(devices)  # Keras's seeds import it if it is installed
-        from zoo.data import CorpusError
-        from zoo.training.checkpoint import CheckpointError
-        from zoo.training.distribute import DistributionError
-    except ImportError as error:
-        return _report(recipe, error, 2)
-    finally:
-        interrupts.release()
-    try:
-        results = run_with(recipe, arguments, command)
-        if results is not None:
-            print(results)
-    except (
-        CheckpointError,
-        ConfigurationError,
-        CorpusError,
-        DistributionError,
-        ImportError,
-        OSError,
-    ) as error:
-        return _report(recipe, error, 2)
-    except FloatingPointError as error:
-        return _report(recipe, error, 1)
-    return 0
 
 
 def _report(recipe, error, code):
@@ -282,10 +257,7 @@ def run_with(
     # An engine must start before its backend computes anything.
     distribution = distribute.start(arguments.distribute)
     start_backend()
-    if arguments.train:
-        given = given_files(arguments)
-    if given is not None:
-        check_text(recipe, arguments)
+    given = given_files(recipe, arguments, given)
     main, output = distribution.main, arguments.output
     policy = keras.config.dtype_policy()
     try:
@@ -293,22 +265,9 @@ def run_with(
             if arguments.restart and main:
                 clear(output)
             distribution.wait()
-            with distribution.single_device():
-                start = load_start(arguments.start)
-            text = given and _read_in_turn(recipe, arguments, given, distribution)
-            scale = scale_of(recipe, arguments, text, start)
-            settings = change(recipe, scale, arguments.changes)
-            if recipe.check:
-                recipe.check(settings, arguments.changes)
-            if text is not None and main:
-                tell_plan(recipe, arguments, settings)
-            with distribution.single_device():  # it makes an optimizer, to describe it
-                configuration = make_configuration(recipe, settings, arguments, command)
+            settings, text, start = choose(recipe, arguments, given, distribution)
             keras.config.set_dtype_policy(arguments.precision)
-            material = {"text": text, "start": start}
-            run = Run(
-                recipe, settings, arguments, distribution, configuration, **material
-            )
+            run = Run(recipe, settings, arguments, distribution, command, text, start)
             results = recipe.train(run)
             wrote = main and results is not None
             results = run.write_results(results) if wrote else None
@@ -316,13 +275,3 @@ def run_with(
             return results
     finally:
         keras.config.set_dtype_policy(policy)
-
-
-def _read_in_turn(recipe, arguments, given, distribution):
-    """A user's own text; of several processes the first reads, the others its cache."""
-    if not distribution.main:
-        distribution.wait()
-    text = read_text(recipe, arguments, *given, distribution.main)
-    if distribution.main:
-        distribution.wait()
-    return text

@@ -1,4 +1,4 @@
-"""One run of a recipe."""
+"""One run of a recipe: its folder, its models' training, its results."""
 
 import dataclasses
 import json
@@ -13,28 +13,20 @@ from typing import Any
 import keras
 
 from zoo.files import naming, write_bytes
-from zoo.presets.card import CARD_FILE, Card, format_bytes, read_card, unstated
+from zoo.presets.card import CARD_FILE, format_bytes, read_card, unstated
 from zoo.presets.pages import write_card
 from zoo.presets.registry import RUN_PRESETS, find
 from zoo.presets.save import in_float32, save_preset, use_of
 from zoo.strings import counted
+from zoo.training import config
 from zoo.training.callbacks import Checkpoint, Monitor
-from zoo.training.card_metadata import origin
+from zoo.training.card_metadata import of_user_text, origin
 from zoo.training.checkpoint import load_weights, read_state
-from zoo.training.config import (
-    FREE,
-    MODELS,
-    ConfigurationError,
-    checkpoints,
-    commit,
-    plain,
-    write_configuration,
-)
 from zoo.training.distribute import Distribution, DistributionError
 from zoo.training.fast.compiling import compile_with
 from zoo.training.fast.process import choose_threads
 from zoo.training.loop import Loop
-from zoo.training.recipes.arguments import Arguments
+from zoo.training.recipes.arguments import Arguments, recorded
 from zoo.training.validation import Scores
 
 LOSS = Monitor("loss", "min")
@@ -53,9 +45,10 @@ class Run:
         settings: its choices for this run.
         arguments: the run's `Arguments`; their folder must exist.
         distribution: from `zoo.training.distribute.start`; one device by default.
-        configuration: what to write into `config.json` once the first model is about to
-            be trained, so that the folder is known to be this run's; None for nothing.
-        text: a user's own text, as the recipe's `TextTask` reads it; None for the
+        command: what started it, for `config.json`, which is written once the first
+            model is about to be trained, so that the folder is known to be this run's;
+            None for no such file.
+        text: a user's own text, as the recipe's `UserText` reads it; None for the
             recipe's own data.
         start: the task to start from, with its tokenizer; None for new weights.
 
@@ -65,6 +58,7 @@ class Run:
         output: folder of the run, a `Path`.
         scale_name, seed, limit, changes: those of the arguments.
         precision: name of the dtype policy.
+        hyper_parameters: the choices, as JSON can hold them.
         identity: dict of what a run must share with the checkpoint that it resumes
             from. The number of epochs, the patience and the like are left out: they
             may change, and the learning rate then follows the new plan.
@@ -85,13 +79,16 @@ class Run:
         settings: Any,
         arguments: Arguments,
         distribution: Distribution | None = None,
-        configuration: dict[str, Any] | None = None,
+        command: str | None = None,
         text: Any = None,
         start: Any = None,
     ):
         self.recipe, self.settings = recipe, settings
         self.text, self.start, self.arguments = text, start, arguments
-        self.start_card = _card_of(arguments.start)
+        # Read before training, which takes long.
+        folder = find(arguments.start) if arguments.start else None
+        known = folder is not None and (folder / CARD_FILE).is_file()
+        self.start_card = read_card(folder) if folder and known else None
         self.output = Path(arguments.output)
         self.scale_name, self.seed = arguments.scale, arguments.seed
         self.limit, self.changes = arguments.limit, arguments.changes
@@ -101,21 +98,25 @@ class Run:
         self.checkpoint_steps: int | None = None
         self.loop: Any = None
         self.weights: str | None = None
-        self._finish, self._configuration = arguments.finish, configuration
-        self._commit, self._fits = commit(), 0
-        choices = {k: v for k, v in plain(settings).items() if k not in FREE}
+        self._command, self._commit, self._fits = command, config.commit(), 0
+        with self.distribution.single_device():  # it may make an optimizer
+            self.hyper_parameters = config.to_jsonable(settings)
         self.identity = {
             "recipe": recipe.name,
             "scale": self.scale_name,
             "seed": self.seed,
             "limit": self.limit,
             "precision": self.precision,
-            "settings": choices,
+            "settings": {
+                name: value
+                for name, value in self.hyper_parameters.items()
+                if name not in config.MAY_CHANGE_ON_RESUME
+            },
             **({"start": arguments.start} if arguments.start else {}),
             **({"text": text.identity} if text is not None else {}),
         }
         tempfile.TemporaryFile(dir=self.output).close()
-        for path in checkpoints(self.output):
+        for path in config.checkpoints(self.output):
             read_state(path, self.identity)
         self._reseed()
 
@@ -127,6 +128,22 @@ class Run:
         """Prints a text to standard error; of several processes, the first does."""
         if self.distribution.main:
             print(f"[{self.recipe.name}] {text}", file=sys.stderr, flush=True)
+
+    def copy_start(self, backbone: Any) -> None:
+        """Copies the weights of the task to start from, if there is one.
+
+        Raises:
+            ConfigurationError: if they differ in their shapes.
+        """
+        if self.start is None:
+            return
+        try:
+            backbone.set_weights(self.start.backbone.get_weights())
+        except ValueError as error:
+            raise config.ConfigurationError(
+                "--set model: the weights of --from don't fit a model that is changed "
+                f"so: {error}"
+            ) from error
 
     def fit(
         self,
@@ -188,7 +205,7 @@ class Run:
             monitor = dataclasses.replace(monitor, patience=patience)
         epochs = epochs or settings.epochs
         backbone = model if backbone is None else backbone
-        folder = self.path(MODELS, name) if name else self.output
+        folder = self.path(config.MODELS, name) if name else self.output
         folder.mkdir(parents=True, exist_ok=True)
         distribution.shard(batches)
         checkpoint = Checkpoint(
@@ -204,16 +221,14 @@ class Run:
         )
         model = self._compile(model, len(batches), epochs, loss)
         self.loop = loop = Loop(model, batches, checkpoint, epochs, distribution)
-        if self._configuration and distribution.main:
-            write_configuration(self.output, self._configuration)
-        self._configuration = None
+        self._write_configuration()
         self._describe(name or type(backbone).__name__, backbone, batches)
-        if self._finish and checkpoint.best_epoch < 0:
+        if self.arguments.finish and checkpoint.best_epoch < 0:
             raise FileNotFoundError(
                 f"Nothing to finish: no checkpoint of a whole epoch in {folder}. "
                 "Train for at least one epoch first"
             )
-        if not (self._finish or loop.done):
+        if not (self.arguments.finish or loop.done):
             if not isinstance(validate, keras.callbacks.Callback):
                 validate = Scores(validate, self.say)
             log = keras.callbacks.CSVLogger(loop.log, append=True)
@@ -226,11 +241,20 @@ class Run:
     def _compile(self, model, steps, epochs, loss):
         with self.distribution.scope():
             model = self.distribution.model(model)
-            try:
+            with config.refused_as("optimizer"):
                 optimizer = self.settings.optimizer(steps, epochs)
-            except (TypeError, ValueError) as error:
-                raise ConfigurationError(f"optimizer: {error}") from error
             return compile_with(model, optimizer, loss, self.distribution)
+
+    def _write_configuration(self):
+        if self._command is not None and self.distribution.main:
+            choices = {
+                "arguments": recorded(self.recipe, self.arguments),
+                "set": list(self.changes),
+                "hyper_parameters": self.hyper_parameters,
+                "command": self._command,
+            }
+            config.write_configuration(self.output, self.recipe, choices)
+        self._command = None
 
     def _describe(self, name, backbone, batches):
         parameters, state = backbone.count_params(), self.loop.state
@@ -264,17 +288,15 @@ class Run:
     def name(self) -> str:
         """The name of the preset: the recipe's, or the folder's for one's own text."""
         if self.text is None:
-            beside = self.scale_name in self.recipe.beside
-            return (
-                f"{self.recipe.name}_{self.scale_name}" if beside else self.recipe.name
-            )
+            beside = self.scale_name in self.recipe.extra_presets
+            return self.recipe.name + f"_{self.scale_name}" * beside
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.output.absolute().name)
         return name.strip("-._") or self.recipe.name
 
     @property
     def card(self) -> dict[str, Any]:
         """The recipe's metadata of the preset's card, for the run's scale."""
-        change = self.recipe.beside.get(self.scale_name)
+        change = self.recipe.extra_presets.get(self.scale_name)
         return change(self.recipe.card) if change else self.recipe.card
 
     @property
@@ -311,18 +333,23 @@ class Run:
         Args:
             task: what `save` returned.
             **metadata: fields of `zoo.presets.Card` that the run doesn't know: title,
-                paper, vocabulary (its number of entries), scores, …
+                paper, vocabulary (its number of entries), scores, … Of a user's own
+                text, data, licence and the like are added.
         """
-        sizes = {
-            "parameters": task.count_params(),
-            "vocabulary": metadata.pop("vocabulary"),
-        }
-        known = {
+        card = {
+            **self.card,
+            **origin(self),
             "architecture": type(task).__name__,
-            "sizes": sizes,
-            "configuration": plain(self.settings),
+            "sizes": {
+                "parameters": task.count_params(),
+                "vocabulary": task.backbone.vocabulary_size,
+            },
+            "configuration": self.hyper_parameters,
+            **metadata,
         }
-        card = {**self.card, **origin(self), **known, **metadata}
+        if self.text is not None:
+            languages = metadata.get("languages", self.arguments.languages) or ["und"]
+            card |= {"languages": languages, **of_user_text(self, card["description"])}
         write_card(str(self.preset), card)
         if unstated(card):
             self.say(
@@ -335,12 +362,6 @@ class Run:
         text = json.dumps(results, indent=2)
         write_bytes(self.path("results.json"), f"{text}\n".encode())
         return text
-
-
-def _card_of(preset: str | None) -> Card | None:
-    """The card of the preset to start from, read before training, which takes long."""
-    folder = preset and find(preset)
-    return read_card(folder) if folder and (folder / CARD_FILE).is_file() else None
 
 
 def _name(loss: str | Callable) -> str:

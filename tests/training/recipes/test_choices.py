@@ -7,7 +7,7 @@ import pytest
 
 from zoo.models import LuongTranslator
 from zoo.training import ConfigurationError, Optimizer, Scale, translation_recipe
-from zoo.training.config import plain
+from zoo.training.config import to_jsonable
 from zoo.training.recipes import choices
 from zoo.training.recipes.choices import settable
 
@@ -36,13 +36,13 @@ def flatten(scale):
         parts = [walk(f"{prefix}{name}.", part) for name, part in value.items()]
         return {key: value for part in parts for key, value in part.items()}
 
-    return walk("", plain(scale))
+    return walk("", to_jsonable(scale))
 
 
 def change(*texts, scale=SCALE):
     recipe = make_recipe(scale)
     changed = choices.change(recipe, scale, texts)
-    recipe.check(changed, texts)
+    choices.check(recipe, changed, texts)
     return changed
 
 
@@ -159,7 +159,6 @@ def test_every_key_that_is_listed_takes_its_own_value():
         ("corpora=multi30k", "--set corpora: must be JSON"),
         ('corpora=[["multi30k"]]', "--set corpora: must be JSON"),
         ('corpora=[["multi30k", "2"]]', "--set corpora: must be JSON"),
-        ('corpora=[["wmt14", 1]]', "tatoeba, dates. Received: 'wmt14'"),
         ('corpora=[["multi30k", 0]]', "at least once. Received: 0 times 'multi30k'"),
         ("epochs=0", "`epochs` must be at least 1. Received: 0"),
         ("max_length=0", "`max_length` must be at least 1. Received: 0"),
@@ -197,40 +196,23 @@ def test_a_function_as_optimizer_has_no_keys_but_is_told_of():
     scale = dataclasses.replace(SCALE, optimizer=sgd)
     with pytest.raises(ConfigurationError, match="no hyper-parameter 'optimizer.clip'"):
         change("optimizer.clip=1", scale=scale)
-    told = plain(scale)["optimizer"]
+    told = to_jsonable(scale)["optimizer"]
     assert told["class"] == "SGD" and told["learning_rate"] == 0.25
-    assert plain(scale) == plain(scale)
+    assert to_jsonable(scale) == to_jsonable(scale)
 
 
 # === Any field of a scale ===
 
 
 @dataclasses.dataclass(frozen=True)
-class Average:
-    decay: float = 0.99
-    kind: Literal["ema", "last"] = "ema"
-
-
-@dataclasses.dataclass(frozen=True)
 class Wide(Scale):
-    mean: Average | None = None
     rates: tuple[float, ...] = ()
+    kind: Literal["ema", "last"] = "ema"
     vectors: str | None = "file.vec"
     extra: dict[str, float] = dataclasses.field(default_factory=lambda: {"a": 1.0})
 
 
 WIDE = Wide(**vars(SCALE))
-
-
-def test_an_optional_part_begins_with_its_defaults():
-    assert change("mean.kind=last", scale=WIDE).mean == Average(kind="last")
-    on = change("mean.decay=0.5", scale=WIDE)
-    assert on.mean == Average(0.5)
-    assert change("mean=null", scale=on).mean is None
-    with pytest.raises(ConfigurationError, match=r"one of \['ema', 'last'\]"):
-        change("mean.kind=first", scale=WIDE)
-    with pytest.raises(ConfigurationError, match="already null"):
-        change("mean=null", "mean.decay=0.5", scale=WIDE)
 
 
 def test_null_is_no_text_and_digits_are_some():
@@ -241,8 +223,11 @@ def test_null_is_no_text_and_digits_are_some():
         change(f"epochs={digits}", scale=WIDE)
 
 
-def test_tuples_and_dicts_of_a_new_field():
+def test_tuples_dicts_and_literals_of_a_new_field():
     assert change("rates=[1, 0.5]", scale=WIDE).rates == (1.0, 0.5)
     assert change("extra.a=2", scale=WIDE).extra == {"a": 2.0}
     with pytest.raises(ConfigurationError, match="no hyper-parameter 'extra.b'"):
         change("extra.b=2", scale=WIDE)
+    assert change("kind=last", scale=WIDE).kind == "last"
+    with pytest.raises(ConfigurationError, match=r"one of \['ema', 'last'\]"):
+        change("kind=first", scale=WIDE)

@@ -13,15 +13,9 @@ from tests.training import small_run
 from zoo.data import CorpusError, Pairs
 from zoo.models import Luong
 from zoo.text import Tokenizer, train_tokenizer
-from zoo.training import ConfigurationError
+from zoo.training import ConfigurationError, Run
 from zoo.training.recipes import translation_run as translation
-from zoo.training.recipes.fine_tuning import (
-    copy_weights,
-    old_tests,
-    unknown_pieces,
-    warn_of_languages,
-    warn_of_unknown_pieces,
-)
+from zoo.training.recipes.fine_tuning import old_tests, unknown_pieces, warn
 
 pytestmark = pytest.mark.once
 
@@ -41,20 +35,26 @@ def test_unknown_pieces_the_most_frequent_first(tokenizer):
     assert unknown_pieces(tokenizer, []) == (0, [])
 
 
+def told_of(tokenizer, card=None, languages=("en", "fr"), targets=("a", "a")):
+    """The warnings of a text."""
+    sets = {"valid": (["a dog", "a cat"], [[target] for target in targets])}
+    text, told = SimpleNamespace(validation=sets, languages=languages), []
+    warn(card, tokenizer, text, told.append)
+    return told
+
+
 def test_they_are_told_by_side(tokenizer):
-    told = []
-    text = {"valid": (["a dog", "a cat"], [["ж"], ["a"]])}
-    warn_of_unknown_pieces(tokenizer, SimpleNamespace(validation=text), told.append)
-    assert len(told) == 1 and "of the targets' pieces" in told[0] and "ж" in told[0]
+    [told] = told_of(tokenizer, targets=("ж", "a"))
+    assert "of the targets' pieces" in told and "ж" in told
 
 
-def test_other_languages_are_told(tmp_path):
+def test_other_languages_are_told(tokenizer, tmp_path):
     card = make_preset(tmp_path / "p")  # from English to German
-    told = []
-    for languages in (("en", "de"), ("und", "und"), ("en", "fr")):
-        warn_of_languages(card, languages, told.append)
-    warn_of_languages(None, ("en", "fr"), told.append)
-    assert len(told) == 1 and "en-de, the text is en-fr" in told[0]
+    assert not told_of(tokenizer)
+    for languages in (("en", "de"), ("und", "und")):
+        assert not told_of(tokenizer, card, languages)
+    [told] = told_of(tokenizer, card)
+    assert "en-de, the text is en-fr" in told
 
 
 def test_old_tests_are_those_of_the_presets_corpora(tmp_path, monkeypatch):
@@ -76,14 +76,16 @@ def test_old_tests_are_those_of_the_presets_corpora(tmp_path, monkeypatch):
 
 
 def test_weights_are_copied_or_refused():
-    old = translator().backbone
+    start = translator()
+    old = start.backbone
+    run = SimpleNamespace(start=start)
     new = type(old).from_config(old.get_config())
-    copy_weights(old, new)
+    Run.copy_start(run, new)
     for one, other in zip(old.weights, new.weights, strict=True):
         assert keras.ops.all(one.value == other.value)
     other = Luong.from_config({**old.get_config(), "hidden_dim": 6})
     with pytest.raises(ConfigurationError, match="don't fit"):
-        copy_weights(old, other)
+        Run.copy_start(run, other)
 
 
 def test_a_vocabulary_with_one_segmentation_alone_is_not_regularized(

@@ -9,7 +9,7 @@ import pytest
 from tests.training.own_files import recipe
 from zoo.training import ConfigurationError
 from zoo.training.recipes.sizes import (
-    MOST_EPOCHS,
+    MAX_EPOCHS,
     choices_for_pairs,
     epochs_for,
     plan,
@@ -44,7 +44,7 @@ def test_a_vocabulary_grows_with_the_text(words, characters, most, size):
 
 
 def test_little_text_is_read_more_often():
-    assert epochs_for(10, 600_000) == MOST_EPOCHS
+    assert epochs_for(10, 600_000) == MAX_EPOCHS
     assert epochs_for(29_000, 600_000) == 21
     assert epochs_for(5_000_000, 600_000) == 3
 
@@ -119,8 +119,8 @@ def test_fine_tuning_keeps_the_model_and_takes_smaller_steps():
     class Task:
         backbone = SimpleNamespace(get_config=lambda: config, vocabulary_size=99)
 
-    own = dataclasses.replace(luong.own, task=lambda: Task)
-    luong = dataclasses.replace(luong, own=own)
+    own = dataclasses.replace(luong.user_text, task=lambda: Task)
+    luong = dataclasses.replace(luong, user_text=own)
     scale = choices_for_pairs(luong, "small", text(30_000), Task())
     assert scale.model == {"hidden_dim": 7} and scale.vocabulary_size == 99
     rate = luong.scales["small"].optimizer.learning_rate

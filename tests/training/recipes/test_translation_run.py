@@ -335,23 +335,6 @@ def test_the_card_tells_of_the_run(straight):
     assert keras.__version__ in card.machine
 
 
-@pytest.mark.backend_free
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [
-        (["dates"], "apache-2.0"),
-        (["tatoeba"], "cc-by-4.0"),
-        (["multi30k", "tatoeba"], "cc-by-nc-4.0"),
-        (["tatoeba", "multi30k"], "cc-by-nc-4.0"),
-    ],
-)
-def test_weights_have_the_strictest_licence_of_the_corpora(names, expected):
-    scale = SimpleNamespace(corpora=[(name, 1) for name in names])
-    assert (
-        parallel.NamedCorpora.card(SimpleNamespace(scale=scale))["license"] == expected
-    )
-
-
 # === Precision ===
 
 

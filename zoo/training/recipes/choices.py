@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from zoo.strings import did_you_mean
-from zoo.training.config import ConfigurationError
+from zoo.training.config import ConfigurationError, refused_as
 from zoo.training.optimizers import RESERVED
 
 _NUMBERS = {
@@ -40,54 +40,67 @@ def change(recipe: Any, scale: Any, texts: Sequence[str]) -> Any:
             range; it names the key, the value and what is allowed.
     """
     # The optimizer's name decides which options there are, so it comes first.
-    texts = sorted(texts, key=lambda text: not text.startswith("optimizer.name="))
-    names = sum(text.startswith("optimizer.name=") for text in texts)
-    for part in (texts[:names], texts[names:]):
-        scale = _apply(recipe, scale, part)
+    names = [text for text in texts if text.startswith("optimizer.name=")]
+    for part in (names, [text for text in texts if text not in names]):
+        tree: dict[str, Any] = {}
+        kinds = settable(recipe, scale) if part else {}
+        for text in part:
+            key, equals, value = text.partition("=")
+            if not equals:
+                raise ConfigurationError(f"--set needs key=value. Received: {text!r}")
+            if key not in kinds:
+                raise ConfigurationError(_unknown(key, kinds))
+            *outer, last = key.split(".")
+            branch = tree
+            for name in outer:
+                branch = branch.setdefault(name, {})
+            branch[last] = _read(key, value, kinds[key])
+        scale = _drop_alternatives(recipe, scale, tree)
+        try:
+            scale = _changed(scale, tree)
+        except ValueError as error:
+            raise ConfigurationError(f"--set: {error}") from error
     return scale
 
 
-def _apply(recipe, scale, texts):
-    if not texts:
-        return scale
-    tree, kinds = {}, settable(recipe, scale)
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise ConfigurationError(f"--set needs key=value. Received: {text!r}")
-        if key not in kinds:
-            raise ConfigurationError(_unknown(key, kinds))
-        branch, (*parts, last) = tree, key.split(".")
-        for part in parts:
-            branch = branch.setdefault(part, {})
-            if not isinstance(branch, dict):
-                raise ConfigurationError(f"--set {text}: {part} is already null")
-        branch[last] = _read(key, value, kinds[key])
-    scale = _drop_alternatives(recipe, scale, tree)
-    try:
-        return _changed(scale, tree)
-    except ValueError as error:
-        raise ConfigurationError(f"--set: {error}") from error
+def check(recipe: Any, settings: Any, texts: Sequence[str]) -> None:
+    """Builds the optimizer, and each part that `change` changed, before any work.
+
+    Args:
+        recipe: the `Recipe`.
+        settings: the changed choices.
+        texts: what changed them.
+
+    Raises:
+        ConfigurationError: naming the part that refuses its arguments.
+    """
+    if optimizer := getattr(settings, "optimizer", None):
+        with refused_as("optimizer"):
+            optimizer(1000, settings.epochs)
+    changed = {re.split("[.=]", text)[0] for text in texts}
+    for name, part in recipe.classes.items():
+        fields = {name} if hasattr(settings, name) else part.values(settings, name)
+        if part.trial is not None and changed.intersection(fields):
+            with refused_as(name):
+                part.make(settings, name, *part.trial)
 
 
 def _unknown(key, kinds):
     # `hidden_dim` stands for `model.hidden_dim`.
     meant = next((known for known in kinds if known.endswith(f".{key}")), key)
-    hint = did_you_mean(meant, kinds)
     return (
-        f"--set: this recipe has no hyper-parameter {key!r}{hint}. "
-        f"There are: {', '.join(sorted(kinds))}"
+        f"--set: this recipe has no hyper-parameter {key!r}{did_you_mean(meant, kinds)}"
+        f". There are: {', '.join(sorted(kinds))}"
     )
 
 
 def _drop_alternatives(recipe, scale, tree):
     """The scale without the arguments that those set in the tree replace."""
-    for name, arguments in recipe.classes.items():
-        values = {k: v for k, v in tree.get(name, {}).items() if v is not None}
-        if replaced := set(arguments.alternatives) & set(values):
-            dropped = set(arguments.alternatives) - replaced
-            old = getattr(scale, name)
-            kept = {k: v for k, v in old.items() if k not in dropped}
+    for name, part in recipe.classes.items():
+        given = {k for k, v in tree.get(name, {}).items() if v is not None}
+        if given & set(part.alternatives):
+            dropped = set(part.alternatives) - given
+            kept = {k: v for k, v in getattr(scale, name).items() if k not in dropped}
             scale = dataclasses.replace(scale, **{name: kept})
     return scale
 
@@ -98,12 +111,7 @@ def _changed(value, tree):
         return tree
     if isinstance(value, dict):
         return value | {k: _changed(value.get(k), new) for k, new in tree.items()}
-    changes = {}
-    for name, new in tree.items():
-        old = getattr(value, name)
-        if old is None and isinstance(new, dict):  # an optional part: its defaults
-            old = _part(typing.get_type_hints(type(value))[name])()
-        changes[name] = _changed(old, new)
+    changes = {k: _changed(getattr(value, k), new) for k, new in tree.items()}
     return dataclasses.replace(value, **changes)
 
 
@@ -117,42 +125,41 @@ def settable(recipe: Any, scale: Any) -> dict[str, Any]:
         recipe: the `Recipe`.
         scale: its choices, a dataclass.
     """
+    arguments = {
+        name: settable_arguments(part.load(), part.reserved)
+        for name, part in recipe.classes.items()
+    }
     optimizer = getattr(getattr(scale, "optimizer", None), "keras_class", None)
-    arguments = {"optimizer.options": _arguments(optimizer, RESERVED)}
-    for name, part in recipe.classes.items():
-        arguments[name] = _arguments(part.load(), part.reserved)
+    if optimizer:
+        arguments["optimizer.options"] = settable_arguments(optimizer, RESERVED)
+    return _keys("", scale, arguments)
+
+
+def _keys(prefix, value, arguments):
+    """The keys of a dataclass, those of the dataclasses and dicts in it too."""
     kinds: dict[str, Any] = {}
-    _collect(arguments, "", type(scale), scale, kinds)
+    for name, hint in typing.get_type_hints(type(value)).items():
+        key, inner = f"{prefix}{name}", getattr(value, name)
+        if dataclasses.is_dataclass(inner):
+            kinds |= _keys(f"{key}.", inner, arguments)
+        elif typing.get_origin(hint) is dict:
+            kind = typing.get_args(hint)[1]
+            entries = {**inner, **arguments.get(key, {})}
+            kinds |= {f"{key}.{k}": _kind(v, kind) for k, v in entries.items()}
+        elif not callable(inner):
+            kinds[key] = hint
     return kinds
 
 
-def _collect(arguments, prefix, cls, value, kinds):
-    """Adds the keys of a dataclass to `kinds`, those of the dataclasses in it too."""
-    hints = typing.get_type_hints(cls)
-    for field in dataclasses.fields(cls):
-        key, hint = f"{prefix}{field.name}", hints[field.name]
-        inner = getattr(value, field.name, None)
-        part = type(inner) if dataclasses.is_dataclass(inner) else _part(hint)
-        if part:
-            _collect(arguments, f"{key}.", part, inner, kinds)
-            if type(None) in typing.get_args(hint):
-                kinds[key] = type(None)
-        elif typing.get_origin(hint) is dict:
-            kind = typing.get_args(hint)[1]
-            for name, entry in (inner or {}).items():
-                kinds[f"{key}.{name}"] = _kind(entry, kind)
-            for name, default in arguments.get(key, {}).items():
-                kinds[f"{key}.{name}"] = _kind(default, kind)
-        elif not callable(inner):
-            kinds[key] = hint
+def settable_arguments(cls: Any, reserved: Sequence[str]) -> dict[str, Any]:
+    """Returns the arguments of a class that can be set, with their defaults.
 
-
-def _arguments(cls, reserved):
-    """The arguments of a class that can be set, with their defaults."""
-    if cls is None:
-        return {}
+    Args:
+        cls: the class.
+        reserved: names of those that can't; nor can `name` and `dtype`.
+    """
     # `__init__`: Keras's classes hide it behind a `__new__` that takes anything.
-    parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
+    _, *parameters = inspect.signature(cls.__init__).parameters.values()
     return {
         parameter.name: parameter.default
         for parameter in parameters
@@ -166,12 +173,6 @@ def _kind(default, hint):
     if isinstance(default, (bool, int, float, str)):
         return type(default)
     return hint | None if default is None and hint is not Any else hint
-
-
-def _part(hint):
-    """The dataclass in a type such as `Part | None`; None if there is none."""
-    kinds = (hint, *typing.get_args(hint))
-    return next((kind for kind in kinds if dataclasses.is_dataclass(kind)), None)
 
 
 # === Values ===
@@ -204,17 +205,16 @@ def _parse(text):
 def _fit(value, kind):
     """A value as one of a type: integers may become floats, and lists tuples."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
-    if kind is Any and isinstance(value, (list, dict)):
-        raise ValueError(value)
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(value)
-    if kind is Any or (origin is typing.Literal and value in inner):
-        return value
-    if origin in (tuple, list) and isinstance(value, list):
-        if origin is list or inner[-1] is Ellipsis:
-            inner = [inner[0]] * len(value)
+    if origin is tuple and isinstance(value, list):
+        inner = [inner[0]] * len(value) if inner[-1] is Ellipsis else inner
         pairs = zip(value, inner, strict=True)  # a ValueError for another length
-        return origin(_fit(part, kind) for part, kind in pairs)
+        return tuple(_fit(part, kind) for part, kind in pairs)
+    if kind is Any and not isinstance(value, (list, dict)):
+        return value
+    if origin is typing.Literal and value in inner:
+        return value
     if type(value) is kind or (kind is float and type(value) is int):
         return None if value is None else kind(value)
     raise ValueError(value)

@@ -1,4 +1,4 @@
-"""Starting from a preset: its weights, pieces it doesn't know, its old tests."""
+"""A translator that starts from a preset: pieces it doesn't know, its old tests."""
 
 import collections
 from collections.abc import Callable, Sequence
@@ -6,26 +6,10 @@ from typing import Any
 
 from zoo import data
 from zoo.presets.card import Card
-from zoo.training.config import ConfigurationError
 from zoo.training.parallel import Sets, as_set
 
 UNKNOWN_SHARE = 0.01  # of a text's pieces; above, a warning
 OLD_SENTENCES = 500  # of each old test set
-
-
-def copy_weights(old: Any, new: Any) -> None:
-    """Copies the weights of a backbone into another one.
-
-    Raises:
-        ConfigurationError: if they differ in their shapes.
-    """
-    try:
-        new.set_weights(old.get_weights())
-    except ValueError as error:
-        raise ConfigurationError(
-            "--set model: the weights of --from don't fit a model that is changed so: "
-            f"{error}"
-        ) from error
 
 
 def unknown_pieces(tokenizer: Any, texts: Sequence[str]) -> tuple[float, list[str]]:
@@ -38,29 +22,32 @@ def unknown_pieces(tokenizer: Any, texts: Sequence[str]) -> tuple[float, list[st
     Returns:
         The share, and the unknown pieces, the most frequent first.
     """
-    total, unknown = 0, collections.Counter[str]()
     rows = zip(tokenizer.surfaces(texts), tokenizer.tokenize(list(texts)), strict=True)
-    for pieces, ids in rows:
-        total += len(pieces)
-        unknown.update(
-            piece
-            for piece, number in zip(pieces, ids, strict=True)
-            if number == tokenizer.unk_token_id
-        )
+    pairs = [pair for row in rows for pair in zip(*row, strict=True)]
+    unknown = collections.Counter(
+        piece for piece, number in pairs if number == tokenizer.unk_token_id
+    )
     pieces = [piece for piece, _ in unknown.most_common()]
-    return unknown.total() / max(total, 1), pieces
+    return unknown.total() / max(len(pairs), 1), pieces
 
 
-def warn_of_unknown_pieces(
-    tokenizer: Any, text: Any, say: Callable[[str], None]
+def warn(
+    card: Card | None, tokenizer: Any, text: Any, say: Callable[[str], None]
 ) -> None:
-    """Warns if a tokenizer doesn't know more than `UNKNOWN_SHARE` of a text's pieces.
+    """Warns of other languages than a preset's, and of many pieces it doesn't know.
 
     Args:
-        tokenizer: a `zoo.text.Tokenizer`.
+        card: of the preset; None if it has none.
+        tokenizer: the preset's.
         text: a `UserPairs` of `zoo.training.parallel`.
         say: function that shows a text.
     """
+    languages = list(text.languages)
+    if card and "und" not in languages and languages != card.languages:
+        say(
+            f"{card.name} translates {'-'.join(card.languages)}, the text is "
+            f"{'-'.join(languages)}: expect to need more text and epochs"
+        )
     sources, references = text.validation["valid"]
     sides = {"sources": sources, "targets": [first for first, *_ in references]}
     for side, texts in sides.items():
@@ -71,23 +58,6 @@ def warn_of_unknown_pieces(
                 f"can't read or write them: {' '.join(pieces[:5])} … A new model "
                 "(without --from) makes its own vocabulary"
             )
-
-
-def warn_of_languages(
-    card: Card | None, languages: Sequence[str], say: Callable[[str], None]
-) -> None:
-    """Warns if a preset translates between other languages than those of a text.
-
-    Args:
-        card: of the preset; None if it has none.
-        languages: codes of source and target.
-        say: function that shows a text.
-    """
-    if card and "und" not in languages and list(languages) != card.languages:
-        say(
-            f"{card.name} translates {'-'.join(card.languages)}, the text is "
-            f"{'-'.join(languages)}: expect to need more text and epochs"
-        )
 
 
 def old_tests(card: Card | None, say: Callable[[str], None]) -> Sets:

@@ -8,14 +8,15 @@ presets, "medium" has twice its width. "paper" is the paper's model and schedule
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from zoo.training.config import ConfigurationError
 
-LEAST_EPOCHS, MOST_EPOCHS = 3, 50
+MIN_EPOCHS, MAX_EPOCHS = 3, 50
 ENOUGH_PAIRS = 30_000  # below, a translator is narrower than its size says
 FEW_PAIRS = 60_000  # below, dropout is higher: the model sees each pair often
-MOST_PIECES = 100  # of a sentence; longer ones are left out
+MAX_PIECES = 100  # of a sentence; longer ones are left out
 PAPER_VOCABULARY = 30_000
 PAIRS_READ = 600_000  # by the `small` translator in all its epochs
 PATIENCE = 8  # epochs without a better score
@@ -69,13 +70,14 @@ def plan(
         return dataclasses.replace(recipe.scales[size], patience=PATIENCE), None
     chosen = SIZES[size] if start is None else FINE_TUNING
     small = recipe.scales["small"]
-    optimizer = dataclasses.replace(
-        small.optimizer, learning_rate=small.optimizer.learning_rate * chosen.rate
+    rate = small.optimizer.learning_rate * chosen.rate
+    changed = dataclasses.replace(
+        small,
+        optimizer=dataclasses.replace(small.optimizer, learning_rate=rate),
+        epochs=epochs_for(sentences, int(read * chosen.read)),
+        patience=PATIENCE,
     )
-    epochs = epochs_for(sentences, int(read * chosen.read))
-    return dataclasses.replace(
-        small, optimizer=optimizer, epochs=epochs, patience=PATIENCE
-    ), chosen
+    return changed, chosen
 
 
 def vocabulary_size(words: int, characters: int, most: int) -> int:
@@ -106,10 +108,10 @@ def epochs_for(sentences: int, read: int) -> int:
         >>> epochs_for(29_000, 600_000)
         21
     """
-    return min(max(math.ceil(read / sentences), LEAST_EPOCHS), MOST_EPOCHS)
+    return min(max(math.ceil(read / sentences), MIN_EPOCHS), MAX_EPOCHS)
 
 
-def widened(model: dict[str, Any], factor: float) -> dict[str, Any]:
+def widened(model: Mapping[str, Any], factor: float) -> dict[str, Any]:
     """Returns the arguments of a model with all its widths multiplied.
 
     Initial weights are divided by the square root, since a wider layer sums more.
@@ -132,20 +134,15 @@ def widened(model: dict[str, Any], factor: float) -> dict[str, Any]:
 
 
 def regularised(model: dict[str, Any], sentences: int) -> dict[str, Any]:
-    """Returns the arguments of a model with a dropout of at least 0.3 for little text.
-
-    Args:
-        model: arguments of a backbone.
-        sentences: of the text.
-    """
+    """Returns a model's arguments with a dropout of at least 0.3 for little text."""
     if sentences >= FEW_PAIRS:
         return model
     rates = {name: rate for name, rate in model.items() if name.endswith("dropout")}
     return {**model, **{name: max(rate, 0.3) for name, rate in rates.items()}}
 
 
-def config_to_start(recipe: Any, start: Any) -> dict[str, Any]:
-    """Returns the arguments of a backbone to start from, without those of its words.
+def config_of_start(recipe: Any, start: Any) -> dict[str, Any]:
+    """Returns the arguments of a backbone to start from, but for its vocabulary.
 
     Args:
         recipe: the `Recipe`.
@@ -154,7 +151,7 @@ def config_to_start(recipe: Any, start: Any) -> dict[str, Any]:
     Raises:
         ConfigurationError: if it is no such task.
     """
-    task = recipe.own.task()
+    task = recipe.user_text.task()
     if type(start) is not task:
         raise ConfigurationError(
             f"--from: the recipe {recipe.name} trains a {task.__name__}. Received: a "
@@ -163,6 +160,40 @@ def config_to_start(recipe: Any, start: Any) -> dict[str, Any]:
     left_out = ("name", "dtype", "trainable", "vocabulary_size")
     config = start.backbone.get_config()
     return {name: value for name, value in config.items() if name not in left_out}
+
+
+def choices_for_texts(recipe: Any, size: str, text: Any, start: Any = None) -> Any:
+    """Returns the choices of a run on a user's own texts, as its `UserText` says.
+
+    Args:
+        recipe: the `Recipe`.
+        size: "tiny", "small", "medium" or "paper".
+        text: what its reader returned.
+        start: the task to start from; None for a new one.
+
+    Raises:
+        ConfigurationError: if that is not one of the recipe's.
+    """
+    task = recipe.user_text
+    scale, chosen = plan(recipe, size, len(text.train), task.sentences, start)
+    fields, changes = vars(scale), dict(task.changes)
+    model = fields.get("model", fields)
+    if start is not None:
+        given = recipe.classes["model"].reserved if "model" in fields else ()
+        config = config_of_start(recipe, start)
+        sizes = {name: value for name, value in config.items() if name not in given}
+    elif chosen is not None:
+        widths = {k: model.get(k, default) for k, default in task.widths.items()}
+        sizes = {**fields.get("model", {}), **widened(widths, chosen.width)}
+        if "vocabulary_size" in fields:
+            changes["vocabulary_size"] = chosen.vocabulary
+    else:
+        return dataclasses.replace(scale, **changes)
+    if "model" in fields:
+        changes["model"] = sizes
+    else:
+        changes |= {name: value for name, value in sizes.items() if name in fields}
+    return dataclasses.replace(scale, **changes)
 
 
 def choices_for_pairs(recipe: Any, size: str, text: Any, start: Any = None) -> Any:
@@ -180,11 +211,11 @@ def choices_for_pairs(recipe: Any, size: str, text: Any, start: Any = None) -> A
     """
     scale, chosen = plan(recipe, size, text.pairs, PAIRS_READ, start)
     narrow = 1.0 if size == "tiny" else min(1.0, text.pairs / ENOUGH_PAIRS) ** 0.3
-    changes: dict[str, Any] = {"corpora": (), "max_length": MOST_PIECES}
+    changes: dict[str, Any] = {"corpora": (), "max_length": MAX_PIECES}
     changes["tokenizer"] = {"normalization": "nfc"}
     changes |= dict(zip(("source", "target"), text.languages, strict=True))
     if start is not None:
-        changes["model"] = config_to_start(recipe, start)
+        changes["model"] = config_of_start(recipe, start)
         changes["vocabulary_size"] = start.backbone.vocabulary_size
         changes["tokenizer"] = {}  # the start's
     elif chosen is None:

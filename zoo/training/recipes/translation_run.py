@@ -12,6 +12,7 @@ from zoo.analysis.evaluation import (
     exact_share,
     worst_translations,
 )
+from zoo.data import list_corpora
 from zoo.data.languages import direction_name
 from zoo.data.store import RaggedIds
 from zoo.files import write_bytes
@@ -22,16 +23,11 @@ from zoo.training.averaging import EpochWeights, average_weights
 from zoo.training.batches.padded_batches import PairBatches
 from zoo.training.callbacks import Monitor, TensorBoard
 from zoo.training.checkpoint import CheckpointError, load_weights, read_state
-from zoo.training.config import ConfigurationError
+from zoo.training.config import ConfigurationError, refused_as
 from zoo.training.distribute import SingleDevice
 from zoo.training.losses import SmoothedCrossEntropy
 from zoo.training.parallel import NamedCorpora, UserPairs
-from zoo.training.recipes.fine_tuning import (
-    copy_weights,
-    old_tests,
-    warn_of_languages,
-    warn_of_unknown_pieces,
-)
+from zoo.training.recipes.fine_tuning import old_tests, warn
 from zoo.training.run import Run
 from zoo.training.run_report import write_report
 from zoo.training.validation import Validation
@@ -64,14 +60,17 @@ class Translation:
         corpus_scores(["."], [["."]])  # fails now if sacrebleu is missing
         self._check_vocabulary()
         self.data = UserPairs(run) if run.text else NamedCorpora(run)
-        self._tokenize()
-        self._batch()
+        self.proto = run.distribution.broadcast(self._vocabulary())
+        self.preprocessor = self._make_preprocessor()
+        self.batches = self._make_batches()
         self._build(augmentation)
-        if run.start is not None:
-            self._describe_start()
+        if run.start is not None and run.distribution.main:
+            with run.distribution.single_device():
+                self._score_start()
         if run.text:
             self._print_time()
 
+    # === Vocabulary ===
     def _check_vocabulary(self):
         """Compares vocabulary and checkpoint before the data are read."""
         checkpoint, path = self.run.path("checkpoint.npz"), self._vocabulary_path
@@ -89,24 +88,6 @@ class Translation:
     @property
     def _vocabulary_path(self):
         return self.run.path("tokenizer.spm")
-
-    # === Data ===
-    def _tokenize(self):
-        self.proto = self.run.distribution.broadcast(self._vocabulary())
-        length = self.scale.max_length
-        try:
-            tokenizer = Tokenizer(proto=self.proto)
-        except ValueError as error:
-            raise CheckpointError(
-                f"{self._vocabulary_path} is no SentencePiece model of this recipe: "
-                f"remove it, or start afresh with --restart. Received: {error}"
-            ) from error
-        self.preprocessor = self.task.preprocessor_cls(
-            tokenizer,
-            source_length=2 * length,
-            target_length=2 * length,
-            dtype="float32",  # or the preset would have the run's precision
-        )
 
     def _vocabulary(self):
         """The SentencePiece model, trained now or read; empty but in process 0."""
@@ -126,64 +107,66 @@ class Translation:
         return path.read_bytes()
 
     def _train_vocabulary(self, texts):
-        size = self.scale.vocabulary_size
+        size, pieces = self.scale.vocabulary_size, self.scale.pieces
         options = {**self.scale.tokenizer, **self.data.vocabulary_options(texts)}
         sentences = counted(len(texts), "sentence")
         self.run.say(f"training the vocabulary on {sentences}")
-        try:
-            return train_tokenizer(texts, size, model_type=self.scale.pieces, **options)
-        except ValueError as error:
-            raise ConfigurationError(f"vocabulary_size: {error}") from error
+        with refused_as("vocabulary_size"):
+            return train_tokenizer(texts, size, model_type=pieces, **options)
 
-    def _batch(self):
-        length = self.scale.max_length
+    def _make_preprocessor(self):
+        try:
+            tokenizer = Tokenizer(proto=self.proto)
+        except ValueError as error:
+            raise CheckpointError(
+                f"{self._vocabulary_path} is no SentencePiece model of this recipe: "
+                f"remove it, or start afresh with --restart. Received: {error}"
+            ) from error
+        # float32, or the preset would have the run's precision.
+        lengths = dict.fromkeys(
+            ("source_length", "target_length"), 2 * self.scale.max_length
+        )
+        return self.task.preprocessor_cls(tokenizer, dtype="float32", **lengths)
+
+    # === Batches ===
+    def _make_batches(self):
+        run, length = self.run, self.scale.max_length
         sources, targets, dropped = self.data.encode(self.preprocessor, length)
         if dropped:
-            self.run.say(
-                f"{counted(dropped, 'pair')} longer than {length} pieces (or empty) "
-                "left out"
-            )
-        sources, targets = sources[: self.run.limit], targets[: self.run.limit]
+            pairs = counted(dropped, "pair")
+            run.say(f"{pairs} longer than {length} pieces (or empty) left out")
+        sources, targets = sources[: run.limit], targets[: run.limit]
         if not sources:
             raise ConfigurationError(
                 "No pair is left to train on: all are empty or longer than max_length. "
                 f"Received: max_length={length}"
             )
-        sources, targets = RaggedIds.of(sources), RaggedIds.of(targets)
-        self.batches = PairBatches(
-            sources,
-            targets,
-            seed=self.run.seed,
+        alpha, regularization = self.scale.subword_regularization, None
+        if alpha is not None:
+            with refused_as("subword_regularization"):  # a preset's vocabulary may be
+                regularization = SubwordRegularization(self.proto, alpha)
+        batches = PairBatches(
+            RaggedIds.of(sources),
+            RaggedIds.of(targets),
+            seed=run.seed,
             buckets=self.scale.buckets,
-            subword_regularization=self._subword_regularization(),
+            subword_regularization=regularization,
             **self.scale.batch,
         )
-        self.run.say(
+        run.say(
             f"{counted(len(sources), 'pair')} in "
-            f"{counted(len(self.batches.buckets), 'shape')}, "
-            f"{self.batches.padding:.1%} padding"
+            f"{counted(len(batches.buckets), 'shape')}, {batches.padding:.1%} padding"
         )
-
-    def _subword_regularization(self):
-        alpha = self.scale.subword_regularization
-        if alpha is None:
-            return None
-        try:
-            return SubwordRegularization(self.proto, alpha)
-        except ValueError as error:  # a preset's vocabulary of another kind
-            raise ConfigurationError(f"subword_regularization: {error}") from error
+        return batches
 
     # === Model ===
     def _build(self, augmentation):
-        distribution, scale = self.run.distribution, self.scale
-        sizes = {
-            "vocabulary_size": self.preprocessor.tokenizer.vocabulary_size(),
-            **scale.model,
-        }
+        run, distribution, scale = self.run, self.run.distribution, self.scale
+        size = self.preprocessor.tokenizer.vocabulary_size()
+        sizes = {"vocabulary_size": size, **scale.model}
         with distribution.scope():
             self.backbone = self.task.backbone_cls(**sizes)
-            if self.run.start is not None:
-                copy_weights(self.run.start.backbone, self.backbone)
+            run.copy_start(self.backbone)
             # Trained on ids; the translator, with a preprocessor, shares it.
             self.model = self.task(self.backbone, augmentation=augmentation)
         with distribution.single_device():
@@ -191,10 +174,10 @@ class Translation:
             decoded = self.task.backbone_cls(**sizes) if copies else self.backbone
             self.translator = self.task(decoded, self.preprocessor)
         self.epoch_weights = scale.average and EpochWeights(
-            self.run.path("epoch_weights"), self.backbone, **scale.average
+            run.path("epoch_weights"), self.backbone, **scale.average
         )
         if distribution.devices > 1:
-            self.run.say(f"data parallelism over {distribution}")
+            run.say(f"data parallelism over {distribution}")
 
     def _print_time(self):
         """Tells how long training takes, before it begins."""
@@ -205,17 +188,10 @@ class Translation:
             "luong_local, and less if it stops early"
         )
 
-    def _describe_start(self):
-        """Tells what the preset that is fine-tuned makes of the new text."""
-        if not self.run.distribution.main:
-            return
-        with self.run.distribution.single_device():
-            self._score_start()
-
     def _score_start(self):
+        """Tells what the preset that is fine-tuned makes of the new text."""
         run = self.run
-        warn_of_languages(run.start_card, self.data.languages, run.say)
-        warn_of_unknown_pieces(self.preprocessor.tokenizer, self.data, run.say)
+        warn(run.start_card, self.preprocessor.tokenizer, self.data, run.say)
         validation = self._validation(self.task(run.start.backbone, self.preprocessor))
         for name, (sources, _) in self.data.validation.items():
             bleu = validation.translate(name)[2]["bleu"]["score"]
@@ -231,17 +207,21 @@ class Translation:
         Returns:
             Itself.
         """
-        if self.epoch_weights:
-            callbacks = [*callbacks, self.epoch_weights]
-        self.run.fit(
+        run = self.run
+        with run.distribution.single_device():
+            validation = self._validation(self.translator)
+        further = [self.epoch_weights] if self.epoch_weights else []
+        if all(map(importlib.util.find_spec, ("tensorboard", "tensorflow"))):
+            further.append(TensorBoard(run.path("tensorboard"), write_graph=False))
+        else:
+            run.say("no TensorBoard logs: tensorboard or tensorflow is not installed")
+        run.fit(
             self.model,
             self.batches,
             SmoothedCrossEntropy(**self.scale.loss),
-            SingleDevice(
-                self.run.distribution, self._validation(self.translator), self.backbone
-            ),
+            SingleDevice(run.distribution, validation, self.backbone),
             Monitor("val_bleu", "max"),
-            callbacks=[*callbacks, *self._tensorboard()],
+            callbacks=[*callbacks, *further],
             backbone=self.backbone,
             identity={
                 "vocabulary": _digest(self.proto),
@@ -251,25 +231,17 @@ class Translation:
         return self
 
     def _validation(self, translator):
-        targets = {
-            name: [refs[0] for refs in references]
-            for name, (_, references) in self.data.validation.items()
-        }
-        with self.run.distribution.single_device():
-            return Validation(
-                translator,
-                self.data.validation,
-                targets,
-                self.scale.samples,
-                self.run.path("samples.jsonl"),
-                self.data.languages[1],
-            )
-
-    def _tensorboard(self):
-        if all(map(importlib.util.find_spec, ("tensorboard", "tensorflow"))):
-            return [TensorBoard(self.run.path("tensorboard"), write_graph=False)]
-        self.run.say("no TensorBoard logs: tensorboard or tensorflow is not installed")
-        return []
+        return Validation(
+            translator,
+            self.data.validation,
+            {
+                k: [first for first, *_ in r]
+                for k, (_, r) in self.data.validation.items()
+            },
+            self.scale.samples,
+            self.run.path("samples.jsonl"),
+            self.data.languages[1],
+        )
 
     # === Results ===
     def finish(self) -> dict[str, Any] | None:
@@ -287,20 +259,16 @@ class Translation:
             return self._finish()
 
     def _finish(self):
-        run = self.run
+        run, tests = self.run, self.data.tests
         if self.epoch_weights:
             self._average()
         elif run.distribution.devices > 1:
             load_weights(self.translator.backbone, run.loop.checkpoint.best_path)
         self.translator = run.save(self.translator)
-        results = {
-            name: self._score(name, *test) for name, test in self.data.tests.items()
-        }
+        results = {name: self._score(name, *test) for name, test in tests.items()}
         if run.start is not None:
-            results |= {
-                name: self._score(name, *test)
-                for name, test in old_tests(run.start_card, run.say).items()
-            }
+            for name, test in old_tests(run.start_card, run.say).items():
+                results[name] = self._score(name, *test)
         run.write_results(results)
         run.say(f"report written to {write_report(run.output)}")
         if run.recipe.card and (run.text or self.scale.corpora):
@@ -312,9 +280,8 @@ class Translation:
         language = self.data.languages[1]
         texts = self.translator.translate(sources, beam_size=5)
         scores = corpus_scores(texts, references, language)
-        exact = exact_share(texts, references)
+        exact, before = exact_share(texts, references), ""
         worst = worst_translations(sources, references, texts)
-        before = ""
         if self.run.start is not None:
             texts = self.run.start.translate(sources, beam_size=5)
             scores["before"] = corpus_scores(texts, references, language)
@@ -341,45 +308,34 @@ class Translation:
     def _card(self, results):
         """The card's metadata that this run knows."""
         card, languages = self.run.card, self.data.languages
-        direction = direction_name(*languages)
-        tested = [self.data.tested(name, self.run.name) for name in self.data.tests]
-        whole = [results[test.name] for test in tested if not test.language]
+        title = filter(None, (card["title"], direction_name(*languages)))
+        tests = {name: results[name] for name in self.data.tests}
+        whole = [found["worst"] for name, found in tests.items() if " " not in name]
         return {
-            "title": ", ".join(filter(None, (card["title"], direction))),
-            "intended_use": card["intended_use"],
+            "title": ", ".join(title),
             "weaknesses": [*card["weaknesses"], *WEAKNESSES.get(languages[1], ())],
             "languages": list(languages),
-            "vocabulary": self.preprocessor.tokenizer.vocabulary_size(),
-            "scores": [row for t in tested for row in _scores(t, results[t.name])],
+            "scores": [row for test in tests.items() for row in self._rows(*test)],
             "examples": [
                 example
-                for scores in whole
-                for example in scores["worst"]
+                for examples in whole
+                for example in examples
                 if example["output"] != example["reference"]
             ],
             **self.data.card(),
         }
 
-
-def _scores(test, results):
-    """A card's scores of one `Tested`."""
-    metrics = [
-        (title, results[key]["score"], results[key]["signature"])
-        for key, title in (("bleu", "BLEU"), ("chrf", "chrF"))
-    ]
-    if test.exact:
-        metrics = [("exact", 100 * results["exact"], EXACT_SIGNATURE)]
-    return [
-        {
-            "data": test.data,
-            "split": test.split,
-            "metric": f"{title} {test.language}".rstrip(),
-            "value": round(value, 4),
-            "signature": signature,
-            "command": test.command,
+    def _rows(self, name, results):
+        """A card's scores of a test set."""
+        test, (corpus, _, language) = self.data.test_set(name), name.partition(" ")
+        metrics = {"BLEU": "bleu", "chrF": "chrf"}
+        rows = {
+            k: (results[v]["score"], results[v]["signature"])
+            for k, v in metrics.items()
         }
-        for title, value, signature in metrics
-    ]
+        if (known := list_corpora().get(corpus)) and known.exact:
+            rows = {"exact": (100 * results["exact"], EXACT_SIGNATURE)}
+        return [test.score(f"{k} {language}".rstrip(), *v) for k, v in rows.items()]
 
 
 def _config(layer):

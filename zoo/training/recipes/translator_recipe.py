@@ -12,18 +12,10 @@ from typing import Any, Literal
 
 from zoo.checks import one_of, zero_or_above
 from zoo.text.normalization import NORMALIZATIONS
-from zoo.training.card_metadata import SPELLED, UNLIKE, of_tatoeba
-from zoo.training.config import ConfigurationError
 from zoo.training.optimizers import Optimizer
-from zoo.training.recipe import (
-    ClassArguments,
-    Recipe,
-    TextTask,
-    at_least,
-    importer,
-    try_choices,
-)
+from zoo.training.recipe import ClassArguments, Recipe, at_least, importer
 from zoo.training.recipes.sizes import choices_for_pairs
+from zoo.training.recipes.user_text import UserText
 
 CORPORA = (("multi30k", 2), ("tatoeba", 1))
 
@@ -88,9 +80,8 @@ class Scale:
     allow_newer: bool = False
 
     def __post_init__(self) -> None:
-        least = {"epochs": 1, "vocabulary_size": 4, "max_length": 1, "buckets": 1}
-        least |= {"patience": 1, "pairs": 0, "samples": 0}
-        at_least(self, **least)
+        at_least(self, epochs=1, vocabulary_size=4, max_length=1, buckets=1)
+        at_least(self, patience=1, pairs=0, samples=0)
         for name, rule in self.tokenizer.items():
             one_of(f"tokenizer.{name}", rule, NORMALIZATIONS)
         alpha = self.subword_regularization
@@ -145,66 +136,43 @@ def translation_recipe(
         "model": ClassArguments(
             lambda: getattr(translator(), "backbone_cls", None),
             reserved=("vocabulary_size", "target_vocabulary_size"),
+            trial=(4,),
         ),
         "batch": ClassArguments(
             importer("zoo.training", "PairBatches"),
             reserved=("seed", "buckets", "subword_regularization"),
             alternatives=("batch_tokens", "batch_size"),
+            trial=([[4]], [[4]]),
         ),
-        "loss": ClassArguments(importer("zoo.training", "SmoothedCrossEntropy")),
-        "average": ClassArguments(importer("zoo.training", "EpochWeights")),
+        "loss": ClassArguments(
+            importer("zoo.training", "SmoothedCrossEntropy"), trial=()
+        ),
+        "average": ClassArguments(
+            importer("zoo.training", "EpochWeights"), trial=("", None)
+        ),
     }
-
-    own = TextTask(
+    user_text = UserText(
         translator,
         "two files, aligned by line (my.en my.de), or one table or folder",
         importer("zoo.data.own", "read_pairs"),
-        choices_for_pairs,
         ("columns", "languages", "cache"),
+        choices=choices_for_pairs,
     )
-
-    def check(scale, changes):
-        _check({name: part.load() for name, part in classes.items()}, scale, changes)
-
     return Recipe(
         name,
         scales,
         train,
         file,
         classes=classes,
-        check=check,
         options=("limit", "distribute"),
         parts=parts,
         card=card or {},
-        beside={"tatoeba": of_tatoeba},
-        own=own if own_text else None,
+        extra_presets={"tatoeba": card_of_tatoeba},
+        user_text=user_text if own_text else None,
     )
 
 
-def _check(classes, scale, changes):
-    """Tries the choices of a scale before any work is done.
-
-    The model takes time to build, so it is tried only if its arguments were changed.
-    """
-    from zoo.data import list_corpora
-
-    known = list_corpora()
-    for name, _ in scale.corpora:
-        if name not in known:
-            raise ConfigurationError(
-                f"corpora: known are {', '.join(known)}. Received: {name!r}"
-            )
-    trials = {
-        "batch": lambda: classes["batch"]([[4]], [[4]], **scale.batch),
-        "loss": lambda: classes["loss"](**scale.loss),
-        "optimizer": lambda: scale.optimizer(1000, scale.epochs),
-    }
-    if scale.average:
-        trials["average"] = lambda: classes["average"]("", None, **scale.average)
-    if any(text.startswith("model.") for text in changes):
-        size = scale.vocabulary_size
-        trials["model"] = lambda: classes["model"](vocabulary_size=size, **scale.model)
-    try_choices(trials)
+# === Scales ===
 
 
 def tiny(model: dict[str, Any], rate: float = 5e-3, **changes: Any) -> Scale:
@@ -230,10 +198,7 @@ def tiny(model: dict[str, Any], rate: float = 5e-3, **changes: Any) -> Scale:
 def small(model: dict[str, Any], rate: float = 8e-3, **changes: Any) -> Scale:
     """Returns a scale of Multi30k and Tatoeba, the size of the bundled presets.
 
-    Args:
-        model: arguments of the backbone.
-        rate: highest learning rate.
-        **changes: further fields of the `Scale`.
+    The arguments are those of `tiny`.
     """
     fields: dict[str, Any] = {
         "corpora": CORPORA,
@@ -250,34 +215,19 @@ def multi30k(model: dict[str, Any], rate: float = 4e-3, **changes: Any) -> Scale
     """Returns a scale of Multi30k only, the strict benchmark, English to German.
 
     `--set source=de --set target=en` trains the other direction. The weights are the
-    mean of the last five epochs'.
-
-    Args:
-        model: arguments of the backbone.
-        rate: highest learning rate.
-        **changes: further fields of the `Scale`.
+    mean of the last five epochs'. The arguments are those of `tiny`.
     """
-    fields = {
-        "corpora": (("multi30k", 1),),
-        "epochs": 10,
-        "vocabulary_size": 4000,
-        "average": {"keep": 5, "which": "last"},
-    }
-    return small(model, rate, **{**fields, **changes})
+    average = {"keep": 5, "which": "last"}
+    fields = {"epochs": 10, "vocabulary_size": 4000, "average": average}
+    return small(model, rate, **{"corpora": (("multi30k", 1),), **fields, **changes})
 
 
 def tatoeba(model: dict[str, Any], rate: float = 8e-3, **changes: Any) -> Scale:
     """Returns a scale of Tatoeba only, whose presets are free for any use (CC BY 4.0).
 
     It is `small` without Multi30k, in twice the epochs: about as many steps.
-
-    Args:
-        model: arguments of the backbone.
-        rate: highest learning rate.
-        **changes: further fields of the `Scale`.
     """
-    fields: dict[str, Any] = {"corpora": (("tatoeba", 1),), "epochs": 6}
-    return small(model, rate, **{**fields, **changes})
+    return small(model, rate, **{"corpora": (("tatoeba", 1),), "epochs": 6, **changes})
 
 
 def paper(
@@ -308,6 +258,8 @@ def paper(
     return Scale(model=model or {}, **{**fields, **given, **changes})
 
 
+# === Cards ===
+
 # Weaknesses of some models: fewer than 0.8 words for each of the reference's on four
 # captions in one source (tools.papers.reproduce), and those seen in bad output.
 SHORT = (
@@ -315,6 +267,24 @@ SHORT = (
     "comes out too short."
 )
 LOOPS = "Now and then it repeats a word, or a piece of one, up to the limit of length."
+
+
+SPELLED = (
+    "Names, rare words and numbers of several digits are spelled out in pieces and "
+    "often come out wrong."
+)
+UNLIKE = (
+    "Long sentences, and anything unlike captions and everyday phrases: news, law, "
+    "technical text."
+)
+UNLIKE_TATOEBA = (
+    "Long sentences, and anything unlike everyday phrases: captions of pictures, news, "
+    "law, technical text."
+)
+USE_OF_TATOEBA = (
+    "Teaching, products and tests of serving, commercial ones too. It translates short "
+    "everyday sentences; it is no general translator."
+)
 
 
 def card(
@@ -341,11 +311,13 @@ def card(
             "Teaching, comparison of architectures, tests of serving. It translates "
             "short everyday sentences and image captions; it is no general translator."
         ),
-        "weaknesses": [
-            *weaknesses,
-            UNLIKE,
-            SPELLED,
-        ],
+        "weaknesses": [*weaknesses, UNLIKE, SPELLED],
         "paper": paper,
         "task": "translate",
     }
+
+
+def card_of_tatoeba(card: dict[str, Any]) -> dict[str, Any]:
+    """Returns a recipe's card as that of a preset of the scale `tatoeba`."""
+    told = [UNLIKE_TATOEBA if x == UNLIKE else x for x in card["weaknesses"]]
+    return {**card, "intended_use": USE_OF_TATOEBA, "weaknesses": told}

@@ -15,13 +15,9 @@ from zoo.cli import main
 from zoo.data import CorpusError
 from zoo.presets.card import UNSTATED, read_card
 from zoo.training import Arguments, ConfigurationError, run_recipe
+from zoo.training.card_metadata import file_names
 from zoo.training.recipes.arguments import parse
-from zoo.training.recipes.own_text import (
-    check_text,
-    file_names,
-    given_files,
-    tell_rare_labels,
-)
+from zoo.training.recipes.user_text import given_files, print_rare_labels
 
 pytestmark = pytest.mark.once  # test_translation.py trains under each backend
 
@@ -185,7 +181,7 @@ def test_what_python_was_given_is_resumed_from_python(tmp_path, capsys):
 
 def test_a_recipe_of_made_up_data_takes_no_text(tmp_path):
     with pytest.raises(ConfigurationError, match="takes no text of your own"):
-        check_text(recipe("birnn_tasks"), Arguments(tmp_path))
+        given_files(recipe("birnn_tasks"), Arguments(tmp_path), ([], None, None))
 
 
 @pytest.mark.backend_free
@@ -193,21 +189,21 @@ def test_files_and_their_names():
     assert file_names([["/a/b.en", "c.de"], ["d.tsv"]]) == ["b.en", "c.de", "d.tsv"]
     assert file_names(None) == ["text given in Python"]
     arguments = Arguments("x", train=[["a.en", "a.de:2"]], test=["t.tsv"])
-    (train,), valid, test = given_files(arguments)
+    (train,), valid, test = given_files(recipe("luong_dot"), arguments)
     assert train.weight == 2 and valid is None and test.paths[0].name == "t.tsv"
     with pytest.raises(CorpusError):
-        given_files(Arguments("x", train=[["a", "b", "c"]]))
+        given_files(recipe("luong_dot"), Arguments("x", train=[["a", "b", "c"]]))
 
 
 @pytest.mark.backend_free
 def test_labels_that_are_rare_or_not_scored_are_told():
     told = []
-    tell_rare_labels("aab" + "cdefg", "ag", told.append)
+    print_rare_labels("aab" + "cdefg", "ag", told.append)
     assert told == [
         "labels that only one training text has, too few to learn them: 6 of 7 "
         "(b, c, d, e, f, …)",
         "labels that no validation text has, so that no score counts them: 5 of 7 "
         "(b, c, d, e, f)",
     ]
-    tell_rare_labels("aabb", "ab", told.append)
+    print_rare_labels("aabb", "ab", told.append)
     assert len(told) == 2

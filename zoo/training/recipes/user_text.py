@@ -1,0 +1,181 @@
+"""A user's own text: how a recipe is trained on it, and reading it for a run."""
+
+import collections
+import dataclasses
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from zoo.strings import counted
+from zoo.training.config import CACHE, ConfigurationError
+from zoo.training.recipes.arguments import Arguments, scale_names
+from zoo.training.recipes.choices import change, check
+from zoo.training.recipes.sizes import choices_for_texts
+
+# How rarer words become known, for errors.
+SET_LEAST = "--set least=1, in Python choices={'least': 1}"
+
+
+@dataclasses.dataclass(frozen=True)
+class UserText:
+    """How a recipe is trained on a user's own text.
+
+    Attributes:
+        task: function that returns the class of its tasks; see `importer`.
+        files: the files that it takes, in words.
+        read: function that returns the function that reads them, such as
+            `zoo.data.own.read_pairs`; see `importer`.
+        options: names of the reader's arguments that a run gives: "columns" or
+            "column" (of a table), "languages", "cache" (a folder).
+        sentences: how many the `small` model reads in all its epochs.
+        widths: arguments of the model that a size multiplies, with the defaults of
+            those that `small` doesn't set. They are in the choices' dict `model`, or
+            fields of the choices.
+        changes: choices for any text, such as `{"corpus": "own"}`.
+        choices: function of (the recipe, a size, what was read, the task to start from
+            or None) to the choices of a run.
+    """
+
+    task: Callable[[], Any]
+    files: str
+    read: Callable[[], Any]
+    options: tuple[str, ...] = ("columns",)
+    sentences: int = 0
+    widths: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    choices: Callable = choices_for_texts
+
+
+# === Reading it ===
+
+
+def given_files(recipe: Any, arguments: Arguments, given: Any = None) -> Any:
+    """Returns a user's own text for training, validation and test; None for none.
+
+    Args:
+        recipe: the `Recipe`.
+        arguments: the run's `Arguments`, which may name its files.
+        given: the text itself, if they don't.
+
+    Raises:
+        ConfigurationError: if the recipe takes no such text, or for choices that are
+            invalid whatever the text.
+        CorpusError: for a wrong number of files, or a weight of 0.
+    """
+    if arguments.train:
+        from zoo.data.own import TextFiles
+
+        parts = arguments.valid, arguments.test
+        train = [TextFiles.parse(files) for files in arguments.train]
+        given = train, *(files and TextFiles.parse(files) for files in parts)
+    if given is None:
+        return None
+    if recipe.user_text is None:
+        raise ConfigurationError(
+            f"the recipe {recipe.name} takes no text of your own. Received: --train"
+        )
+    known = scale_names(recipe)
+    if arguments.scale not in known:
+        raise ConfigurationError(
+            f"size: allowed are {', '.join(known)}. Received: {arguments.scale!r}"
+        )
+    base = recipe.scales.get(arguments.scale, recipe.scales["small"])
+    change(recipe, base, arguments.changes)
+    return given
+
+
+def choose(
+    recipe: Any, arguments: Arguments, given: Any, distribution: Any
+) -> tuple[Any, Any, Any]:
+    """Returns the choices of a run, a user's own text and the task to start from.
+
+    Args:
+        recipe: the `Recipe`.
+        arguments: the run's `Arguments`.
+        given: what `given_files` returned.
+        distribution: of the run. Of several processes the first reads the text, then
+            the others its cache.
+
+    Raises:
+        ConfigurationError: for choices that can't run, or if there is no such preset.
+        CorpusError, OSError: if the text can't be read.
+    """
+    main, text = distribution.main, None
+    with distribution.single_device():
+        start = _load_start(arguments.start)
+    if given is None:
+        scale = recipe.scales[arguments.scale]
+    else:
+        if not main:
+            distribution.wait()
+        text = _read(recipe.user_text, arguments, given)
+        if main:
+            distribution.wait()
+            _say(recipe, *text.report)
+        scale = recipe.user_text.choices(recipe, arguments.scale, text, start)
+    settings = change(recipe, scale, arguments.changes)
+    check(recipe, settings, arguments.changes)
+    if text is not None and main:
+        _say(recipe, _plan_in_words(arguments, settings))
+    return settings, text, start
+
+
+def _load_start(name):
+    from zoo.presets.loading import load
+
+    try:
+        return None if name is None else load(name)
+    except ValueError as error:
+        raise ConfigurationError(f"--from: {error}") from error
+
+
+def _read(task, arguments, given):
+    options = {
+        "columns": arguments.columns,
+        "column": arguments.columns and arguments.columns[0],
+        "languages": arguments.languages,
+        "cache": Path(arguments.output, CACHE),
+    }
+    options = {name: options[name] for name in task.options}
+    how = {"keep_all": arguments.keep_all, "seed": arguments.seed}
+    return task.read()(*given, **how, **options)
+
+
+def _plan_in_words(arguments, settings):
+    """What follows from a size and the amount of text, told before the long part."""
+    size = f"fine-tuning {arguments.start}" if arguments.start else arguments.scale
+    parts = [f"size: {size}", f"at most {counted(settings.epochs, 'epoch')}"]
+    if vocabulary := getattr(settings, "vocabulary_size", None):
+        parts.append(f"a vocabulary of at most {vocabulary:,}")
+    if model := getattr(settings, "model", None):
+        widths = (f"{k} {v}" for k, v in model.items() if k.endswith("_dim"))
+        parts.append(", ".join(widths))
+    return "; ".join(parts)
+
+
+def _say(recipe, *lines):
+    for line in lines:
+        print(f"[{recipe.name}] {line}", file=sys.stderr, flush=True)
+
+
+def print_rare_labels(
+    train: Iterable[str], valid: Iterable[str], say: Callable[[str], None]
+) -> None:
+    """Tells of labels or tags that can hardly be learned or scored.
+
+    Args:
+        train: those of the training text, each as often as it occurs.
+        valid: those of the validation text.
+        say: function that shows a text.
+    """
+    counts, scored = collections.Counter(train), set(valid)
+    once = sorted(name for name, count in counts.items() if count == 1)
+    unscored = sorted(set(counts) - scored)
+    for names, reason in (
+        (once, "only one training text has, too few to learn them"),
+        (unscored, "no validation text has, so that no score counts them"),
+    ):
+        if names:
+            shown = ", ".join(names[:5]) + ", …" * (len(names) > 5)
+            say(f"labels that {reason}: {len(names)} of {len(counts)} ({shown})")
