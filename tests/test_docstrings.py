@@ -17,7 +17,15 @@ MODULES = sorted(
     if not module.name.endswith("__main__")
 )
 # Module -> the package of an extra without which it cannot be imported.
-NEEDS = {"zoo.serving.server.ray_app": "fastapi"}  # of ray[serve]
+NEEDS = {
+    **dict.fromkeys(
+        ("zoo.serving.server.ray_app", "zoo.serving.server.ray_proxy"), "fastapi"
+    ),
+    **{
+        f"zoo.serving.export.{name}": "tensorflow"
+        for name in ("image_graph", "search_signatures", "word_graphs")
+    },
+}
 
 
 class Checker(doctest.OutputChecker):

@@ -1,6 +1,7 @@
 """A model server without sockets: what PredictionService and the REST API are said to
 do, with Python functions, exported folders, or recorded answers."""
 
+import asyncio
 import base64
 import contextlib
 import functools
@@ -82,8 +83,8 @@ class FakeServer:
 
     def install(self, monkeypatch):
         transport = httpx2.MockTransport(self.post)
-        client = functools.partial(httpx2.Client, transport=transport)
-        monkeypatch.setattr(httpx2, "Client", client)
+        client = functools.partial(httpx2.AsyncClient, transport=transport)
+        monkeypatch.setattr(httpx2, "AsyncClient", client)
         monkeypatch.setattr(grpc, "insecure_channel", lambda *_: self)
         return self
 
@@ -147,27 +148,32 @@ class FakeServer:
         return answer.SerializeToString()
 
     # === REST ===
-    def post(self, request):
+    async def post(self, request):
         """The answer to an HTTP request."""
-        status, body, headers = 200, "", {}
+        await request.aread()
+        status, body, *headers = await asyncio.to_thread(self.answer_to, request)
+
+        async def pieces():  # a body that is there already cannot be streamed
+            yield body if isinstance(body, bytes) else body.encode()
+
+        return httpx2.Response(status, headers=dict(*headers), content=pieces())
+
+    def answer_to(self, request):
+        """The status, the body, and headers if need be."""
         try:
             found = self.read(request)
-            if found is None:
-                status, body, *headers = self.answer
-            else:
-                found = {name: _plain(array.tolist()) for name, array in found.items()}
-                # A signature's only output comes without its name.
-                outputs = next(iter(found.values())) if len(found) == 1 else found
-                body = json.dumps({"outputs": outputs})
         except Failure as error:
-            status, body = _HTTP[error.name], json.dumps({"error": error.message})
-        body = body if isinstance(body, bytes) else body.encode()
-        # Of an iterator, since a body that is there already cannot be streamed.
-        return httpx2.Response(status, headers=dict(*headers), content=iter([body]))
+            return _HTTP[error.name], json.dumps({"error": error.message})
+        if found is None:
+            return self.answer
+        found = {name: _plain(array.tolist()) for name, array in found.items()}
+        # A signature's only output comes without its name.
+        outputs = next(iter(found.values())) if len(found) == 1 else found
+        return 200, json.dumps({"outputs": outputs})
 
     def read(self, request):
         found = _PATH.fullmatch(request.url.path)
-        body = json.loads(request.read())
+        body = json.loads(request.content)
         assert found and request.method == "POST"
         assert request.headers["Accept-Encoding"] == "identity"
         inputs = {k: list(map(_bytes, v)) for k, v in body["inputs"].items()}

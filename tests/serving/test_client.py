@@ -268,6 +268,11 @@ ALIGN = {**BEST, "tokens": texts(2, 3), "source_tokens": texts(2, 5)}
 UNFIT = {
     "translate a column": ("translate", {**BEST, "translation": texts(2, 1)}),
     "translate numbers": ("translate", {**BEST, "translation": numbers(2)}),
+    "translate nothing": ("translate", {"translation": texts(0), "score": numbers(0)}),
+    "translate more scores": ("translate", {**BEST, "score": numbers(3)}),
+    "translate texts as scores": ("translate", {**BEST, "score": texts(2)}),
+    "translate scores in rows": ("translate", {**BEST, "score": numbers(2, 1)}),
+    "translate other names": ("translate", {"x": texts(2), "y": numbers(2)}),
     "greedy one": ("greedy", {"translation": texts(1), "score": numbers(1)}),
     "greedy no score": ("greedy", {"translation": texts(2), "scores": numbers(2)}),
     "n-best flat": ("translate_n_best", {"translations": texts(2)}),

@@ -89,29 +89,16 @@ BODIES = {
     "object as text": (outputs(translation=["A", {}]), "dict and str"),
     "list as text": (outputs(translation=["A", ["B"]]), "list and str"),
     "base64": (outputs(translation=[{"b64": "QQ=="}] * 2), "types dict"),
-    "numbers as texts": (
-        outputs(translation=[1, 2]),
-        "translation text (B)",
-        "'float64'",
-    ),
-    "texts as numbers": (outputs(score=["1", "2"]), "score number (B)", "'object'"),
     "null score": (outputs(score=[1.0, None]), "NoneType and float"),
     "true": (outputs(score=[True, False]), "types bool"),
     "huge numbers": (outputs(score=[1, 10**400]), "too large"),
     "huge numbers beside NaN": (outputs(score=[float("nan"), -(10**400)]), "too large"),
-    "too few": (outputs(translation=["A"]), "2 rows", "('object', (1,))"),
-    "too many": (outputs(score=[1.0] * 3), "2 rows", "('float64', (3,))"),
-    "none": (outputs(translation=[], score=[]), "2 rows", "(0,)"),
-    "rank": (outputs(translation=[["A"], ["B"]]), "translation text (B)", "(2, 1)"),
-    "rank of the scores": (outputs(score=[[1], [2]]), "score number (B)", "(2, 1)"),
     "deep": (
         outputs(score=json.loads("[" * 50 + "]" * 50)),
         "score number (B)",
         "object",
     ),
     "ragged": (outputs(score=[[1], [2, 3]]), "equal lengths", "list"),
-    "without a score": ('{"outputs": {"translation": ["A", "B"]}}', "score number (B)"),
-    "other names": ('{"outputs": {"x": ["A", "B"], "y": [1, 2]}}', "translation text"),
     "ragged by emptiness": (outputs(score=[[], [1]]), "equal lengths", "list"),
 }
 
@@ -296,16 +283,7 @@ TENSORS = {
     "resources": ((20, [2], {}), "received type 20"),
     "no type": ((0, [2], two), "received type 0"),
     "a type of no name": ((999, [2], two), "received type 999"),
-    "texts as numbers": (
-        ("STRING", [2], {"string_val": [b""] * 2}),
-        "score number (B)",
-    ),
     "texts in content": (("STRING", [2], {"tensor_content": b"AB"}), "received 0"),
-    "too many": (("FLOAT", [3], {"float_val": [1.0] * 3}), "2 rows", "(3,)"),
-    "too few": (("FLOAT", [1], one), "2 rows", "(1,)"),
-    "none": (("FLOAT", [0], {}), "2 rows", "(0,)"),
-    "rank": (("FLOAT", [2, 1], two), "score number (B)", "(2, 1)"),
-    "missing": (None, "score number (B)", "received {'translation'"),
 }
 
 

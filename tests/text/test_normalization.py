@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zoo.serving.runtime.denormaliser import Pieces
+from zoo.serving.runtime.exported_text import Pieces
 from zoo.text import Tokenizer, train_tokenizer
 from zoo.text.normalization import rewritten
 

@@ -25,7 +25,7 @@ from zoo.cli.common import (
 from zoo.cli.presets import find_preset, load_task
 from zoo.files import StrPath, cache_folder
 from zoo.presets.card import CARD_FILE, digest, read_card
-from zoo.serving.export.export_folder import TAKES
+from zoo.serving.protocol import TAKES
 
 HELP = "write a SavedModel that takes text, or ONNX graphs"
 EXAMPLE = "zoo export luong_local"

@@ -18,7 +18,7 @@ from zoo.cli.common import (
 )
 from zoo.cli.export import FOLDERS, export_onnx_preset, export_preset, model_name
 from zoo.cli.presets import find_preset
-from zoo.serving.server.server_options import read_replicas
+from zoo.serving.server.server_options import read_options
 
 HELP = "run a model server"
 EXAMPLE = "zoo serve luong_local"
@@ -155,9 +155,9 @@ def _choose_engine(arguments):
     if arguments.engine == "ray" and not arguments.intra_op_threads:
         raise BadInput("--intra-op-threads 0 goes with --engine tensorflow")
     with bad_input():
-        read_replicas(
-            arguments.replicas, arguments.min_replicas, arguments.max_replicas
-        )
+        names = "replicas", "min_replicas", "max_replicas"
+        replicas = {name: getattr(arguments, name) for name in names}
+        read_options({"models": {"": ""}, **replicas})
 
 
 def _format(arguments, names):
@@ -237,7 +237,7 @@ def _is_served_as_graphs(name):
     """Returns whether Ray's server takes a preset's ONNX export, as far as is known."""
     from zoo import presets
     from zoo.presets.card import CARD_FILE, read_card
-    from zoo.serving.export.export_folder import SERVED_GRAPHS
+    from zoo.serving.protocol import SERVED_GRAPHS
 
     card = presets.pending(name)
     # What is no preset is exported already.

@@ -9,12 +9,8 @@ from keras import ops
 
 from zoo.backend import Tensor
 from zoo.explorer import what_if
-from zoo.serving.export.graph_export import (
-    Function,
-    Spec,
-    TranslatorFunctions,
-    package_versions,
-)
+from zoo.serving.export.export_folder import package_versions
+from zoo.serving.export.graph_export import Function, Spec, TranslatorFunctions
 from zoo.serving.export.manifest import write_manifest
 from zoo.serving.export.onnx_graphs import write_graphs
 

@@ -1,45 +1,33 @@
 """A client for a TensorFlow model server with zoo's models, over gRPC or REST."""
 
+import itertools
 import math
 import reprlib
 import textwrap
 import time
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any
 
 from zoo.checks import above_zero, integer
 from zoo.images import encode_images
-from zoo.serving.protocol import takes_bytes
+from zoo.serving.protocol import (
+    NO_SCORE,
+    SIGNATURES,
+    holds_numbers,
+    takes_bytes,
+)
 from zoo.serving.transport import GRPCTransport, RESTTransport, ServingError
 from zoo.strings import check_texts, replace_surrogates
 
 Texts = str | Iterable[str]
 _FIRST_WAIT = 0.1  # seconds before the first retry; each later one waits twice as long
-_NO_SCORE = -1e9  # of a missing hypothesis
 _MAX_SENT = 4 * 2**20  # bytes of a request of several rows; in base64 a third more
 _HINTS = {
     "UNAVAILABLE": "is a model server running there?",
     "DEADLINE_EXCEEDED": "no answer in time; the client's `timeout` sets how long",
     "NOT_FOUND": "the model, the version or the label is not served there",
 }
-# Method -> output -> its dimensions: rows (B), hypotheses (N), tokens (T), those of the
-# source (S), words (W), places (Y, X).
-_BEST = {"translation": "B", "score": "B"}
-_CAPTION = {"caption": "B", "score": "B"}
-_OUTPUTS = {
-    "translate": _BEST,
-    "greedy": _BEST,
-    "translate_n_best": {"translations": "BN", "scores": "BN"},
-    "align": {**_BEST, "tokens": "BT", "source_tokens": "BS", "alignment": "BTS"},
-    "generate": {"text": "B"},
-    "score": {"log_probability": "B"},
-    "tag": {"words": "BW", "tags": "BW"},
-    "classify": {"class": "B"},
-    "caption": _CAPTION,
-    "caption_n_best": {"captions": "BN", "scores": "BN"},
-    "align_caption": {**_CAPTION, "tokens": "BT", "alignment": "BTYX"},
-}
-_NUMBERS = "score", "scores", "alignment", "log_probability"
 
 
 class Client:
@@ -120,15 +108,15 @@ class Client:
     # === Translators ===
     def translate(self, texts: Texts, model: str | None = None) -> Any:
         """Returns the best translation of each text: str."""
-        return self._ask("translate", {"text": texts}, model, self._best)
+        return self._ask("translate", "translate", model, _best, texts)
 
     def greedy(self, texts: Texts, model: str | None = None) -> Any:
         """Returns the translation of greedy search, the fastest: str."""
-        return self._ask("greedy", {"text": texts}, model, self._best)
+        return self._ask("translate", "greedy", model, _best, texts)
 
     def translate_n_best(self, texts: Texts, model: str | None = None) -> Any:
         """Returns the best translations of each text: a list of `(str, score)`."""
-        return self._ask("translate_n_best", {"text": texts}, model, self._several)
+        return self._ask("translate", "translate_n_best", model, _several, texts)
 
     def align(self, texts: Texts, model: str | None = None) -> Any:
         """Returns the alignment of each text's translation.
@@ -137,7 +125,7 @@ class Client:
             A dict of `text`, `score`, `tokens`, `source_tokens` and `alignment`, a
             NumPy array of tokens × source tokens.
         """
-        return self._ask("align", {"text": texts}, model, self._aligned)
+        return self._ask("translate", "align", model, _aligned, texts)
 
     # === Captioners ===
     def caption(self, images: Any, model: str | None = None) -> Any:
@@ -158,13 +146,11 @@ class Client:
             ServingError: INVALID_ARGUMENT for what is no image; from a batching model
                 server also if an image of another request in the batch is none.
         """
-        return self._ask("caption", {"image_bytes": images}, model, self._best)
+        return self._ask("caption", "caption", model, _best, images)
 
     def caption_n_best(self, images: Any, model: str | None = None) -> Any:
         """Returns the best captions of each image: a list of `(str, score)`."""
-        return self._ask(
-            "caption_n_best", {"image_bytes": images}, model, self._several
-        )
+        return self._ask("caption", "caption_n_best", model, _several, images)
 
     def align_caption(self, images: Any, model: str | None = None) -> Any:
         """Returns the attention of each image's caption.
@@ -173,12 +159,12 @@ class Client:
             A dict of `text`, `score`, `tokens`, and `alignment`, a NumPy array of
             tokens × rows × columns of the grid of places.
         """
-        return self._ask("align_caption", {"image_bytes": images}, model, self._aligned)
+        return self._ask("caption", "align", model, _aligned, images)
 
     # === Other models ===
     def generate(self, texts: Texts, model: str | None = None) -> Any:
         """Returns each text with a language model's continuation: str."""
-        return self._ask("generate", {"text": texts}, model, lambda row: row["text"])
+        return self._ask("generate", "generate", model, itemgetter("text"), texts)
 
     def score(
         self, texts: Texts, targets: Texts | None = None, model: str | None = None
@@ -188,35 +174,22 @@ class Client:
         Without `targets`, those of the texts under a language model; with them, those
         of the targets under a translator, given the texts as sources.
         """
-        inputs = {"source": texts, "target": targets}
         if targets is None:
-            inputs = {"text": texts}
-        elif isinstance(texts, str) != isinstance(targets, str):
+            return self._ask("generate", "score", model, _log_probability, texts)
+        if isinstance(texts, str) != isinstance(targets, str):
             raise TypeError(
                 "texts and targets must both be a str, or both a list. "
                 f"Received: {reprlib.repr(targets)}"
             )
-        read = lambda row: float(row["log_probability"])  # noqa: E731
-        return self._ask("score", inputs, model, read)
+        return self._ask("translate", "score", model, _log_probability, texts, targets)
 
     def tag(self, texts: Texts, model: str | None = None) -> Any:
         """Returns the words of each text and their tags: a list of `(word, tag)`."""
-
-        def read(row):
-            words, tags = _filled(row["words"]), _filled(row["tags"])
-            if len(words) != len(tags):
-                raise ServingError(
-                    "INTERNAL",
-                    f"{self.address} should give each word a tag, received "
-                    f"{len(words)} words and {len(tags)} tags",
-                )
-            return list(zip(words, tags, strict=True))
-
-        return self._ask("tag", {"text": texts}, model, read)
+        return self._ask("tag", "tag", model, _tagged, texts)
 
     def classify(self, texts: Texts, model: str | None = None) -> Any:
         """Returns the most probable class of each text: str."""
-        return self._ask("classify", {"text": texts}, model, lambda row: row["class"])
+        return self._ask("classify", "classify", model, itemgetter("class"), texts)
 
     # === Any signature ===
     def predict(
@@ -243,21 +216,24 @@ class Client:
         """
         return self._predict(inputs, signature, model)
 
-    def _ask(self, method, inputs, model, read):
-        """Returns what `read` makes of each row of a method's signature."""
-        given = next(iter(inputs.values()))
-        if "image_bytes" in inputs:
-            contents, single = encode_images(given)
-            inputs = {"image_bytes": contents}
-        elif single := isinstance(given, str):
-            inputs = {name: [text] for name, text in inputs.items()}
-        signature = "align" if method == "align_caption" else method
-        rows = self._predict(inputs, signature, model, _OUTPUTS[method])
-        results = [read(row) for row in rows]
+    def _ask(self, task, signature, model, read, *values):
+        """Returns what `read` makes of each row of the outputs of a signature."""
+        names, expected = SIGNATURES[task][signature]
+        if takes_bytes(names[0]):
+            contents, single = encode_images(*values)
+            values = (contents,)
+        elif single := isinstance(values[0], str):
+            values = [[text] for text in values]
+        inputs = dict(zip(names, values, strict=True))
+        rows = self._predict(inputs, signature, model, expected)
+        try:
+            results = list(map(read, rows))
+        except ValueError as error:
+            raise ServingError("INTERNAL", f"{self.address} {error}") from None
         return results[0] if single else results
 
     def _predict(self, inputs, signature, model, expected=None):
-        """`predict`, with the entry of `_OUTPUTS` that the answer must fit."""
+        """`predict`, with the outputs of `SIGNATURES` that the answer must fit."""
         model = self.model if model is None else model
         if not model:
             raise ValueError(
@@ -274,9 +250,8 @@ class Client:
         spec |= {} if self.version is None else {"version": self.version}
         spec |= {} if self.label is None else {"version_label": self.label}
         rows = []
-        for batch in _batches(
-            list(zip(*inputs.values(), strict=True)), self.batch_size
-        ):
+        given = list(zip(*inputs.values(), strict=True))
+        for batch in _batches(given, self.batch_size):
             columns = map(list, zip(*batch, strict=True))
             outputs = self._request(spec, dict(zip(inputs, columns, strict=True)))
             if expected and len(expected) == len(outputs) == 1:  # REST has no name
@@ -289,7 +264,7 @@ class Client:
     def _request(self, spec, inputs):
         """Returns the outputs by name, after as many retries as it takes."""
         deadline = time.monotonic() + self.timeout
-        for attempt in range(self.retries + 1):
+        for attempt in itertools.count():
             try:
                 left = deadline - time.monotonic()
                 return self._transport.predict(spec, inputs, left)
@@ -304,14 +279,13 @@ class Client:
             time.sleep(wait)
         return None
 
-    # === Answers ===
     def _check(self, outputs, expected, size, name):
         """Raises a `ServingError` for outputs that do not fit `size` rows."""
         rows = bool(outputs) and all(x.shape[:1] == (size,) for x in outputs.values())
         if rows and _fit(outputs, expected or {}):
             return
         wanted = [
-            f"{key} {'number' if key in _NUMBERS else 'text'} ({', '.join(letters)})"
+            f"{key} {'number' if holds_numbers(key) else 'text'} ({', '.join(letters)})"
             for key, letters in (expected or {"outputs": "B"}).items()
         ]
         received = {key: (str(x.dtype), x.shape) for key, x in outputs.items()}
@@ -321,38 +295,8 @@ class Client:
             f"{'; '.join(wanted)}, received {reprlib.repr(received)}",
         )
 
-    def _best(self, row):
-        name = "translation" if "translation" in row else "caption"
-        [(text, _)] = self._found([row[name]], [row["score"]])
-        return text
 
-    def _several(self, row):
-        name = "translations" if "translations" in row else "captions"
-        return self._found(row[name], row["scores"])
-
-    def _found(self, texts, scores):
-        """Returns the hypotheses that there are, pairs of text and score."""
-        pairs = zip(texts, map(float, scores), strict=True)
-        found = [(x, y) for x, y in pairs if math.isfinite(y) and y > _NO_SCORE]
-        if not found:
-            raise ServingError(
-                "INTERNAL",
-                f"{self.address} found no text: its model's numbers are not finite",
-            )
-        return found
-
-    def _aligned(self, row):
-        found = {"text": self._best(row), "score": float(row["score"])}
-        found["tokens"] = _filled(row["tokens"])
-        alignment = row["alignment"][: len(found["tokens"])]
-        if "source_tokens" in row:
-            found["source_tokens"] = _filled(row["source_tokens"])
-            # JSON doesn't show how long the rows of nothing are.
-            alignment = alignment.reshape(len(alignment), len(row["source_tokens"]))
-            alignment = alignment[:, : len(found["source_tokens"])]
-        return {**found, "alignment": alignment}
-
-
+# === Requests ===
 def _texts(texts, name):
     """Returns the texts of an input, or bytes: always a list."""
     if not takes_bytes(name):
@@ -376,16 +320,16 @@ def _batches(rows, batch_size):
         yield batch
 
 
+# === Answers ===
 def _fit(outputs, expected):
-    """Returns whether outputs have the kinds and sizes of an entry of `_OUTPUTS`."""
+    """Returns whether outputs have the kinds and dimensions of a signature's."""
     sizes: dict[str, int] = {}
     for name, dimensions in expected.items():
         array = outputs.get(name)
         if array is None:
             return False
-        numbers = array.dtype != object
         # Lists of JSON show neither the kind nor the dimensions below an empty one.
-        if array.size and numbers != (name in _NUMBERS):
+        if array.size and (array.dtype != object) != holds_numbers(name):
             return False
         if array.ndim > len(dimensions) or array.size and array.ndim < len(dimensions):
             return False
@@ -393,6 +337,51 @@ def _fit(outputs, expected):
             if sizes.setdefault(dimension, size) != size:
                 return False
     return True
+
+
+def _log_probability(row):
+    return float(row["log_probability"])
+
+
+def _found(texts, scores):
+    """Returns the hypotheses that there are, pairs of text and score."""
+    pairs = zip(texts, map(float, scores), strict=True)
+    found = [(x, y) for x, y in pairs if math.isfinite(y) and y > NO_SCORE]
+    if not found:
+        raise ValueError("found no text: its model's numbers are not finite")
+    return found
+
+
+def _best(row):
+    text = row["translation" if "translation" in row else "caption"]
+    return _found([text], [row["score"]])[0][0]
+
+
+def _several(row):
+    texts = row["translations" if "translations" in row else "captions"]
+    return _found(texts, row["scores"])
+
+
+def _aligned(row):
+    found = {"text": _best(row), "score": float(row["score"])}
+    found["tokens"] = _filled(row["tokens"])
+    alignment = row["alignment"][: len(found["tokens"])]
+    if "source_tokens" in row:
+        found["source_tokens"] = _filled(row["source_tokens"])
+        # JSON doesn't show how long the rows of nothing are.
+        alignment = alignment.reshape(len(alignment), len(row["source_tokens"]))
+        alignment = alignment[:, : len(found["source_tokens"])]
+    return {**found, "alignment": alignment}
+
+
+def _tagged(row):
+    words, tags = _filled(row["words"]), _filled(row["tags"])
+    if len(words) != len(tags):
+        raise ValueError(
+            f"should give each word a tag, received {len(words)} words and "
+            f"{len(tags)} tags"
+        )
+    return list(zip(words, tags, strict=True))
 
 
 def _filled(strings):

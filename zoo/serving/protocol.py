@@ -1,9 +1,12 @@
-"""Limits, error codes and tensors of both protocols of TensorFlow Serving."""
+"""What exports, servers and clients agree on: signatures, error codes, tensors."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
+INSTALL = 'pip install "attention-zoo[serving]"'
+DEFAULT = "serving_default"  # TensorFlow's name for the first signature
 MAX_ANSWER_BYTES = 128 * 2**20  # since alignments are large
+NO_SCORE = -1e9  # of a missing hypothesis
 # HTTP status -> gRPC code, as in the model server.
 CODES = {
     400: "INVALID_ARGUMENT",
@@ -17,6 +20,76 @@ CODES = {
     503: "UNAVAILABLE",
     504: "DEADLINE_EXCEEDED",
 }
+
+
+class SignatureSpec(NamedTuple):
+    """The inputs and outputs of a signature.
+
+    Attributes:
+        inputs: the names of its inputs, a vector each.
+        outputs: output name -> its dimensions by letters: rows (B), hypotheses (N),
+            tokens (T), those of the source (S), words (W), classes (C), places (Y, X).
+    """
+
+    inputs: tuple[str, ...]
+    outputs: dict[str, str]
+
+
+_BEST = {"translation": "B", "score": "B"}
+_CAPTION = {"caption": "B", "score": "B"}
+_SCORE = {"log_probability": "B"}
+_TEXT, _IMAGE = ("text",), ("image_bytes",)
+# Task, as in cards -> its signatures by name; the first is `serving_default`, too.
+SIGNATURES = {
+    "translate": {
+        "translate": SignatureSpec(_TEXT, _BEST),
+        "translate_n_best": SignatureSpec(
+            _TEXT, {"translations": "BN", "scores": "BN"}
+        ),
+        "greedy": SignatureSpec(_TEXT, _BEST),
+        "align": SignatureSpec(
+            _TEXT,
+            {**_BEST, "tokens": "BT", "source_tokens": "BS", "alignment": "BTS"},
+        ),
+        "score": SignatureSpec(("source", "target"), _SCORE),
+    },
+    "generate": {
+        "generate": SignatureSpec(_TEXT, {"text": "B"}),
+        "score": SignatureSpec(_TEXT, _SCORE),
+    },
+    "tag": {"tag": SignatureSpec(_TEXT, {"words": "BW", "tags": "BW"})},
+    "classify": {
+        "classify": SignatureSpec(_TEXT, {"class": "B", "probabilities": "BC"})
+    },
+    "caption": {
+        "caption": SignatureSpec(_IMAGE, _CAPTION),
+        "caption_n_best": SignatureSpec(_IMAGE, {"captions": "BN", "scores": "BN"}),
+        "greedy": SignatureSpec(_IMAGE, _CAPTION),
+        "align": SignatureSpec(
+            _IMAGE, {**_CAPTION, "tokens": "BT", "alignment": "BTYX"}
+        ),
+        "score": SignatureSpec((*_IMAGE, "caption"), _SCORE),
+    },
+}
+# Tasks whose exports to ONNX Ray's server takes.
+SERVED_GRAPHS = "translate", "caption"
+# Task -> the arguments of `zoo.serving.Limits` that it has.
+TAKES: dict[str, tuple[str, ...]] = {
+    "translate": (
+        *("max_source_length", "max_length", "beam_size", "length_penalty"),
+        *("coverage_penalty", "n_best"),
+    ),
+    "generate": ("max_source_length", "max_length"),
+    "tag": ("max_source_length",),
+    "classify": ("max_source_length",),
+    "caption": ("max_length", "beam_size", "length_penalty", "n_best"),
+}
+_NUMBERS = "score", "scores", "alignment", "log_probability", "probabilities"
+
+
+def holds_numbers(output: str) -> bool:
+    """Returns whether an output of `SIGNATURES` holds numbers, not texts."""
+    return output in _NUMBERS
 
 
 def takes_bytes(name: str) -> bool:

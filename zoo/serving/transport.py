@@ -4,21 +4,19 @@ Nothing that a server sends is trusted: an answer has a size limit and a deadlin
 is checked before it becomes an array.
 """
 
+import asyncio
 import base64
-import collections
+import functools
 import json
 import math
 import reprlib
 import threading
-import time
 import urllib.parse
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
-from zoo.serving.export.export_folder import INSTALL
-from zoo.serving.protocol import CODES, MAX_ANSWER_BYTES, make_tensor
+from zoo.serving.protocol import CODES, INSTALL, MAX_ANSWER_BYTES, make_tensor
 from zoo.strings import replace_surrogates
 
 Arrays = dict[str, np.ndarray]  # of str as objects, or of floats
@@ -39,12 +37,7 @@ class ServingError(RuntimeError):
 
 
 class GRPCTransport:
-    """PredictionService over gRPC.
-
-    Args:
-        address: HOST:PORT.
-        credentials: `grpc.ChannelCredentials` for TLS; None for no TLS.
-    """
+    """PredictionService over gRPC, with `grpc.ChannelCredentials` for TLS."""
 
     def __init__(self, address: str, credentials: Any = None) -> None:
         try:
@@ -103,6 +96,120 @@ class GRPCTransport:
         return _read(answer.outputs, _read_tensor)
 
 
+class RESTTransport:
+    """The REST API at a URL, with tensors in columns."""
+
+    def __init__(self, address: str) -> None:
+        try:
+            parts = urllib.parse.urlsplit(address)
+            valid = bool(parts.hostname) and parts.port != 0
+        except ValueError:  # from `port`, and from brackets
+            valid = False
+        if not valid:
+            raise ValueError(
+                "A REST address must be like http://localhost:8501, with a port from "
+                f"1 to 65535. Received: {address!r}"
+            )
+        try:
+            import httpx2
+        except ModuleNotFoundError as error:
+            raise _missing(error) from None
+        self._url = f"{address.rstrip('/')}/v1/models/"
+        # Compression would hide the size. httpx's own timeouts are for each wait, of
+        # which a server may cause many.
+        headers = {"Accept-Encoding": "identity"}
+        self._client = httpx2.AsyncClient(headers=headers, timeout=None)
+
+    def close(self) -> None:
+        """Closes the connections."""
+        asyncio.run_coroutine_threadsafe(self._client.aclose(), _loop()).result()
+
+    def predict(
+        self, spec: dict[str, Any], inputs: dict[str, list[Any]], timeout: float
+    ) -> Arrays:
+        """Returns the outputs of a signature by name; see `GRPCTransport.predict`."""
+        import httpx2
+
+        url = self._url + spec["name"]
+        for key, place in (("version", "versions"), ("version_label", "labels")):
+            url += f"/{place}/{spec[key]}" if key in spec else ""
+        columns = {name: list(map(_to_json, values)) for name, values in inputs.items()}
+        content = {"signature_name": spec["signature_name"], "inputs": columns}
+        post = self._post(f"{url}:predict", json.dumps(content))
+        call = asyncio.run_coroutine_threadsafe(post, _loop())
+        try:
+            status, body = call.result(timeout)
+        except (TimeoutError, httpx2.TimeoutException):
+            call.cancel()  # which closes its connection
+            raise ServingError("DEADLINE_EXCEEDED") from None
+        except (httpx2.TransportError, OSError) as error:
+            raise ServingError("UNAVAILABLE", str(error)) from None
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+            raise ServingError("UNKNOWN", str(error)) from None
+        return _read_body(status, body)
+
+    async def _post(self, url, content):
+        """Returns the status and body of an answer."""
+        body, headers = bytearray(), {"Content-Type": "application/json"}
+        async with self._client.stream(
+            "POST", url, content=content, headers=headers
+        ) as answer:
+            async for piece in answer.aiter_raw():
+                body += piece
+                if len(body) > MAX_ANSWER_BYTES:
+                    raise ServingError(
+                        "RESOURCE_EXHAUSTED",
+                        f"expected at most {MAX_ANSWER_BYTES:,} bytes, received more",
+                    )
+        return answer.status_code, bytes(body)
+
+
+@functools.cache
+def _loop():
+    """Returns the event loop of all REST clients, which runs in a thread."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    return loop
+
+
+def _to_json(value):
+    if isinstance(value, bytes):
+        return {"b64": base64.b64encode(value).decode()}
+    return value
+
+
+# === Answers ===
+def _read_body(status, body):
+    """Returns the arrays of a REST answer, or raises its error."""
+    try:
+        answer = json.loads(body.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):  # a proxy answers in HTML
+        answer = None
+    fields = answer if isinstance(answer, dict) else {}
+    outputs = fields.get("outputs")
+    # A signature's only output comes without its name.
+    outputs = outputs if isinstance(outputs, dict) else {"output": outputs}
+    if status == 200 and all(isinstance(values, list) for values in outputs.values()):
+        return _read(outputs, _read_lists)
+    details = fields.get("error")
+    if not isinstance(details, str):
+        beginning = body[:80].decode("utf-8", "replace")
+        expected = 'expected HTTP 200 with lists as "outputs" in JSON'
+        details = f"{expected}, received {status}, {beginning!r}"
+    raise ServingError(CODES.get(status, "UNKNOWN"), details)
+
+
+def _read(values, read):
+    outputs = {}
+    for name, value in values.items():
+        try:
+            outputs[name] = read(value)
+        except (ValueError, OverflowError) as error:
+            text = f"output {reprlib.repr(name)}: {error}"
+            raise ServingError("INTERNAL", text) from None
+    return outputs
+
+
 def _read_tensor(tensor):
     """Returns the array of a `TensorProto` that holds each of its values."""
     from tensorflow.core.framework import types_pb2
@@ -127,128 +234,6 @@ def _read_tensor(tensor):
     return array.reshape(sizes)
 
 
-class RESTTransport:
-    """The REST API, with tensors in columns.
-
-    Args:
-        address: the server's URL.
-
-    Raises:
-        ValueError: if the URL has no host, or an impossible port.
-    """
-
-    def __init__(self, address: str) -> None:
-        try:
-            parts = urllib.parse.urlsplit(address)
-            valid = bool(parts.hostname) and parts.port != 0
-        except ValueError:  # from `port`, and from brackets
-            valid = False
-        if not valid:
-            raise ValueError(
-                "A REST address must be like http://localhost:8501, with a port from "
-                f"1 to 65535. Received: {address!r}"
-            )
-        self._url = f"{address.rstrip('/')}/v1/models/"
-        self._threads, self._lock = ThreadPoolExecutor(64), threading.Lock()
-        self._calls: collections.Counter[int] = collections.Counter()  # of each client
-        self._client = self._connect()
-
-    def _connect(self):
-        try:
-            import httpx2
-        except ModuleNotFoundError as error:
-            raise _missing(error) from None
-        # Compression would hide the size.
-        return httpx2.Client(headers={"Accept-Encoding": "identity"})
-
-    def close(self) -> None:
-        """Closes the connection."""
-        self._client.close()
-        self._threads.shutdown(wait=False)
-
-    def predict(
-        self, spec: dict[str, Any], inputs: dict[str, list[Any]], timeout: float
-    ) -> Arrays:
-        """Returns the outputs of a signature by name; see `GRPCTransport.predict`."""
-        import httpx2
-
-        with self._lock:
-            client = self._client
-            self._calls[id(client)] += 1
-        # httpx's own timeout is for each wait, of which a server may cause many.
-        asked = self._threads.submit(self._post, client, spec, inputs, timeout)
-        try:
-            status, body = asked.result(timeout)
-        except (TimeoutError, httpx2.TimeoutException):
-            if not asked.done():
-                self._retire(client)
-            raise ServingError("DEADLINE_EXCEEDED") from None
-        except (httpx2.TransportError, OSError) as error:
-            raise ServingError("UNAVAILABLE", str(error)) from None
-        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
-            raise ServingError("UNKNOWN", str(error)) from None
-        finally:
-            with self._lock:
-                self._calls[id(client)] -= 1
-                unused = client is not self._client and not self._calls[id(client)]
-            if unused:
-                client.close()
-        code = CODES.get(status, "UNKNOWN")
-        beginning = body[:80].decode("utf-8", "replace")
-        try:
-            answer = json.loads(body.decode("utf-8", "replace"))
-        except (ValueError, RecursionError):  # a proxy answers in HTML
-            answer = None
-        fields = answer if isinstance(answer, dict) else {}
-        outputs = fields.get("outputs")
-        # A signature's only output comes without its name.
-        outputs = outputs if isinstance(outputs, dict) else {"output": outputs}
-        lists = all(isinstance(values, list) for values in outputs.values())
-        if status == 200 and lists:
-            return _read(outputs, _read_lists)
-        details = fields.get("error")
-        if not isinstance(details, str):
-            expected = 'expected HTTP 200 with lists as "outputs" in JSON'
-            details = f"{expected}, received {status}, {beginning!r}"
-        raise ServingError(code, details)
-
-    def _retire(self, client):
-        """Lets new calls have a client of their own.
-
-        A late call ends when its client is closed, after the other calls of that.
-        """
-        with self._lock:
-            if client is self._client:
-                self._client = self._connect()
-
-    def _post(self, client, spec, inputs, timeout):
-        """Returns the status and body of an answer."""
-        url = self._url + spec["name"]
-        for key, place in (("version", "versions"), ("version_label", "labels")):
-            url += f"/{place}/{spec[key]}" if key in spec else ""
-        columns = {name: list(map(_to_json, values)) for name, values in inputs.items()}
-        content = {"signature_name": spec["signature_name"], "inputs": columns}
-        deadline, body = time.monotonic() + timeout, bytearray()
-        request = "POST", f"{url}:predict"
-        with client.stream(*request, json=content, timeout=timeout) as answer:
-            for piece in answer.iter_raw():
-                body += piece
-                if len(body) > MAX_ANSWER_BYTES:
-                    raise ServingError(
-                        "RESOURCE_EXHAUSTED",
-                        f"expected at most {MAX_ANSWER_BYTES:,} bytes, received more",
-                    )
-                if time.monotonic() > deadline:
-                    raise TimeoutError
-        return answer.status_code, bytes(body)
-
-
-def _to_json(value):
-    if isinstance(value, bytes):
-        return {"b64": base64.b64encode(value).decode()}
-    return value
-
-
 def _read_lists(values):
     """Returns the array of nested lists from JSON."""
     array = np.array(values, object)
@@ -263,17 +248,6 @@ def _read_lists(values):
         )
     texts = [replace_surrogates(text) for text in array.ravel()]
     return np.array(texts, object).reshape(array.shape)
-
-
-def _read(values, read):
-    outputs = {}
-    for name, value in values.items():
-        try:
-            outputs[name] = read(value)
-        except (ValueError, OverflowError) as error:
-            text = f"output {reprlib.repr(name)}: {error}"
-            raise ServingError("INTERNAL", text) from None
-    return outputs
 
 
 def _missing(error):

@@ -8,11 +8,12 @@ from tests.serving.conftest import CAPTIONS, IMAGES, make_captioner, needs_tenso
 from tests.serving.export.test_savedmodel import strings
 from tests.test_images import header
 from zoo import images
-from zoo.serving.export.captioner_graph import CaptionerSignatures, read_images
 from zoo.serving.export.limits import Limits
+from zoo.serving.export.savedmodel import make_signatures
 
 pytestmark = needs_tensorflow
 Image = pytest.importorskip("PIL.Image", reason="files are written by Pillow")
+read_images = pytest.importorskip("zoo.serving.export.image_graph").read_images
 RNG = np.random.default_rng(1)
 NOISE = Image.fromarray(RNG.integers(0, 256, (50, 40, 3)).astype("uint8"))
 # As photographs are.
@@ -192,7 +193,7 @@ def test_scores_are_the_models_log_probabilities(captioner, signatures, contents
 def test_captions_end_at_the_limit(captioner):
     from tests.serving.export.test_translator_graph import traced
 
-    signatures = CaptionerSignatures(captioner, Limits(beam_size=2, max_length=3))
+    signatures = make_signatures(captioner, Limits(beam_size=2, max_length=3))
     assert signatures.limits_used() == {
         "max_length": 3,
         "beam_size": 2,

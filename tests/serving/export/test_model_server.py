@@ -25,50 +25,14 @@ pytest.importorskip("tensorflow_serving", reason="the files' messages need it")
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def message(name, **fields):
-    """A message class by hand: tensorflow-serving-api has not these two."""
-    from google.protobuf import (
-        descriptor_pb2,
-        descriptor_pool,
-        message_factory,
-        wrappers_pb2,
-    )
+def read_config(path):
+    """The models of `models.config`, read by the server's own message."""
+    from google.protobuf import text_format
+    from tensorflow_serving.config import model_server_config_pb2
 
-    pool = descriptor_pool.DescriptorPool()
-    pool.AddSerializedFile(wrappers_pb2.DESCRIPTOR.serialized_pb)
-    file = descriptor_pb2.FileDescriptorProto(
-        name=f"{name}.proto",
-        package="tensorflow.serving",
-        syntax="proto3",
-        dependency=["google/protobuf/wrappers.proto"],
-    )
-    kinds = descriptor_pb2.FieldDescriptorProto
-
-    def add(found, fields):
-        for number, (key, kind) in enumerate(fields.items(), start=1):
-            field = found.field.add(name=key, number=number)
-            repeated = isinstance(kind, list)
-            kind = kind[0] if repeated else kind
-            field.label = kinds.LABEL_REPEATED if repeated else kinds.LABEL_OPTIONAL
-            if isinstance(kind, dict):
-                field.type, field.type_name = (
-                    kinds.TYPE_MESSAGE,
-                    f".tensorflow.serving.{key}",
-                )
-                add(file.message_type.add(name=key), kind)
-            elif isinstance(kind, str):
-                field.type, field.type_name = (
-                    kinds.TYPE_MESSAGE,
-                    f".google.protobuf.{kind}",
-                )
-            else:
-                field.type = kind
-
-    add(file.message_type.add(name=name), fields)
-    pool.Add(file)
-    return message_factory.GetMessageClass(
-        pool.FindMessageTypeByName(f"tensorflow.serving.{name}")
-    )
+    config = model_server_config_pb2.ModelServerConfig()
+    text_format.Parse(path.read_text(), config)
+    return config.model_config_list.config
 
 
 @pytest.fixture
@@ -81,18 +45,9 @@ def folder(tmp_path):
 
 
 def test_models_config_is_read_back_by_the_servers_own_messages(folder):
-    from google.protobuf import text_format
-    from tensorflow_serving.config import model_server_config_pb2
-
-    path = write_server_files(folder, ["a", "b"])
-    config = model_server_config_pb2.ModelServerConfig()
-    text_format.Parse(path.read_text(), config)
-    a, b = config.model_config_list.config
-    assert (a.name, a.base_path, a.model_platform) == (
-        "a",
-        str(folder / "a"),
-        "tensorflow",
-    )
+    a, b = read_config(write_server_files(folder, ["a", "b"]))
+    place = str(folder / "a")
+    assert (a.name, a.base_path, a.model_platform) == ("a", place, "tensorflow")
     assert a.model_version_policy.latest.num_versions == 3
     assert dict(a.version_labels) == {"stable": 10, "previous": 2}
     assert dict(b.version_labels) == {"stable": 3}
@@ -109,9 +64,7 @@ def test_labels_go_on_to_newer_versions(folder):
     (folder / "a" / "11").mkdir()
     assert not refresh_labels(folder, "b")
     assert refresh_labels(folder, "a") and not refresh_labels(folder, "a")
-    config = model_server_config_pb2.ModelServerConfig()
-    text_format.Parse(path.read_text(), config)
-    a, b = config.model_config_list.config
+    a, b = read_config(path)
     assert dict(a.version_labels) == {"stable": 11, "previous": 10}
     assert dict(b.version_labels) == {"stable": 3}
     # What somebody has changed stays: labels of their own, a version rolled back to,
@@ -140,39 +93,31 @@ def test_a_model_without_a_version_is_refused(folder):
         write_server_files(folder, ["a", "c"])
 
 
-def test_batching_and_monitoring_are_messages_of_the_server(folder):
-    from google.protobuf import text_format
+BATCHING = """\
+max_batch_size { value: 512 }
+batch_timeout_micros { value: 2000 }
+max_enqueued_batches { value: 100 }
+"""
+MONITORING = """\
+prometheus_config {
+  enable: true
+  path: "/monitoring/prometheus/metrics"
+}
+"""
 
-    kinds = {"int64": 3, "bool": 8, "string": 9}
-    batching = message(
-        "BatchingParameters",
-        max_batch_size="Int64Value",
-        batch_timeout_micros="Int64Value",
-        max_enqueued_batches="Int64Value",
-        num_batch_threads="Int64Value",
-        thread_pool_name="StringValue",
-        allowed_batch_sizes=[kinds["int64"]],
-        pad_variable_length_inputs=kinds["bool"],
-    )()
+
+def test_batching_and_monitoring(folder):
+    """As text of the server's messages, which tensorflow-serving-api has not."""
     write_server_files(folder, ["a"])
-    text = (folder / "batching.config").read_text()
-    assert text == batching_text()
-    text_format.Parse(text, batching)
-    assert batching.max_batch_size.value == 512 and not batching.allowed_batch_sizes
+    assert (folder / "batching.config").read_text() == batching_text() == BATCHING
+    text = (folder / "monitoring.config").read_text()
+    assert text == monitoring_text() == MONITORING
     write_server_files(folder, ["a"], allowed_batch_sizes=[8, 1, 64])
-    batching.Clear()
-    text_format.Parse((folder / "batching.config").read_text(), batching)
-    assert list(batching.allowed_batch_sizes) == [1, 8, 64]
-    assert batching.max_batch_size.value == 64
+    sizes = "".join(f"allowed_batch_sizes: {size}\n" for size in (1, 8, 64))
+    text = (folder / "batching.config").read_text()
+    assert text == BATCHING.replace("512", "64") + sizes
     with pytest.raises(ValueError, match="from 1. Received: .0, 4"):
         write_server_files(folder, ["a"], allowed_batch_sizes=[4, 0])
-    prometheus = {"enable": kinds["bool"], "path": kinds["string"]}
-    monitoring = message("MonitoringConfig", prometheus_config=prometheus)()
-    text = (folder / "monitoring.config").read_text()
-    assert text == monitoring_text()
-    text_format.Parse(text, monitoring)
-    assert monitoring.prometheus_config.enable
-    assert monitoring.prometheus_config.path == "/monitoring/prometheus/metrics"
 
 
 @needs_tensorflow

@@ -13,7 +13,8 @@ import pytest
 from tests.serving.conftest import MAKERS, TEXTS, make_tagger, needs_tensorflow
 from zoo.files import lock
 from zoo.serving import Limits, export_savedmodel, read_metadata, versions
-from zoo.serving.export.export_folder import TAKES, _publish, _remove_leftovers
+from zoo.serving.export.export_folder import _publish, _remove_leftovers
+from zoo.serving.protocol import TAKES
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*were cut")
 SENTENCEPIECE = {"SentencepieceOp", "SentencepieceTokenizeOp"}

@@ -9,9 +9,8 @@ from tests.models.test_everywhere import TRANSLATORS
 from tests.serving.conftest import needs_tensorflow
 from tests.serving.export.test_savedmodel import SENTENCEPIECE, ask, strings
 from tests.translators import VOCABULARY
-from zoo.serving.export import translator_graph as translator
 from zoo.serving.export.limits import Limits
-from zoo.serving.export.translator_graph import TranslatorSignatures
+from zoo.serving.export.savedmodel import make_signatures, trace
 from zoo.text import Tokenizer, train_tokenizer
 
 pytestmark = needs_tensorflow
@@ -20,11 +19,7 @@ WORDS = ["ab ba cd dc", "abc cba dab", "bad cab dad", "da da ab cc bb"] * 5
 
 
 def traced(signatures, name):
-    import tensorflow as tf
-
-    specs = [tf.TensorSpec([None], tf.string, key) for key in signatures.inputs[name]]
-    function = tf.function(getattr(signatures, name), specs, autograph=False)
-    return function.get_concrete_function()
+    return trace(signatures, name)[0]
 
 
 def operations(function):
@@ -38,7 +33,9 @@ def operations(function):
 def test_logits_of_some_positions_at_a_time(monkeypatch):
     import tensorflow as tf
 
-    monkeypatch.setattr(translator, "SCORED_TOGETHER", 3)
+    from zoo.serving.export import search_signatures
+
+    monkeypatch.setattr(search_signatures, "SCORED_TOGETHER", 3)
     rng, sizes = np.random.default_rng(1), []
     features = rng.normal(size=(4, 5, 6)).astype("float32")
     labels = np.array([[3, 1, 0, 0, 0], [2] * 5, [0] * 5, [1, 5, 4, 0, 0]])
@@ -50,10 +47,11 @@ def test_logits_of_some_positions_at_a_time(monkeypatch):
     wanted = features - np.log(np.exp(features).sum(-1, keepdims=True))
     wanted = np.take_along_axis(wanted, labels[..., None], -1)[..., 0]
     wanted = (wanted * (labels > 0)).sum(1)
-    found = translator.log_probability(tf.constant(features), labels, logits)
+    log_probability = search_signatures.log_probability
+    found = log_probability(tf.constant(features), labels, logits)
     assert sizes == [3, 3, 3, 1]
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
-    graph = tf.function(lambda x: translator.log_probability(x, labels, lambda y: y))
+    graph = tf.function(lambda x: log_probability(x, labels, lambda y: y))
     np.testing.assert_allclose(graph(features), wanted, rtol=1e-5)
 
 
@@ -72,7 +70,7 @@ def test_what_is_served_is_what_the_model_gives(cls):
     backbone = randomize(cls.backbone_cls(**options), seed=seed)
     task = cls(backbone, cls.preprocessor_cls(tokenizer, source_end=True))
     limits = Limits(beam_size=2, max_length=7, length_penalty=0.0)
-    signatures = TranslatorSignatures(task, limits)
+    signatures = make_signatures(task, limits)
     translate = traced(signatures, "translate")
     texts = [*WORDS[:3], "", "a"]
     found = strings(ask(translate, texts)["translation"])
@@ -80,7 +78,7 @@ def test_what_is_served_is_what_the_model_gives(cls):
     assert found == task.translate(texts, **options)
     assert len(set(found)) > 1
     assert operations(translate) - set(dir(tf.raw_ops)) <= SENTENCEPIECE
-    whole = TranslatorSignatures(task, Limits())  # no target is cut
+    whole = make_signatures(task, Limits())  # no target is cut
     score = ask(traced(whole, "score"), WORDS[:3], WORDS[1:4])
     wanted = task.score(WORDS[:3], WORDS[1:4])
     np.testing.assert_allclose(score["log_probability"], wanted, rtol=1e-4)

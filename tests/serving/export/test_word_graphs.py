@@ -7,7 +7,7 @@ from tests.serving.export.test_translator_graph import operations, traced
 from tests.tasks import test_classifier as test_sentiment
 from tests.tasks import test_language_model
 from zoo.serving.export.limits import Limits
-from zoo.serving.export.word_graphs import ClassifierSignatures, LanguageModelSignatures
+from zoo.serving.export.savedmodel import make_signatures
 
 
 @needs_tensorflow
@@ -16,7 +16,7 @@ def test_a_language_model_with_tapes_goes_on_as_in_this_process():
     import tensorflow as tf
 
     task = test_language_model.task_of("lstmn")
-    function = traced(LanguageModelSignatures(task, Limits(max_length=6)), "generate")
+    function = traced(make_signatures(task, Limits(max_length=6)), "generate")
     texts = ["a dog", "", "runs"]
     assert strings(ask(function, texts)["text"]) == task.generate(texts, max_length=6)
     assert operations(function) <= set(dir(tf.raw_ops))
@@ -26,7 +26,7 @@ def test_a_language_model_with_tapes_goes_on_as_in_this_process():
 def test_a_prompt_is_cut_to_the_longest_source():
     task = test_language_model.task_of()
     limits = Limits(max_source_length=2, max_length=6)
-    function = traced(LanguageModelSignatures(task, limits), "generate")
+    function = traced(make_signatures(task, limits), "generate")
     texts = ["a dog runs", "a dog", "a"]
     wanted = task.generate(["a dog", "a dog", "a"], max_length=6)
     assert strings(ask(function, texts)["text"]) == wanted
@@ -36,7 +36,7 @@ def test_a_prompt_is_cut_to_the_longest_source():
 def test_another_sampler_draws_its_own_words():
     task = test_language_model.task_of()
     task.compile(sampler=keras_hub.samplers.RandomSampler(seed=1))
-    function = traced(LanguageModelSignatures(task, Limits(max_length=12)), "generate")
+    function = traced(make_signatures(task, Limits(max_length=12)), "generate")
     assert len(set(strings(ask(function, ["a"] * 20)["text"]))) > 5
 
 
@@ -44,13 +44,13 @@ def test_a_sampler_with_a_loop_of_its_own_is_refused():
     task = test_language_model.task_of()
     task.compile(sampler=keras_hub.samplers.BeamSampler(num_beams=2))
     with pytest.raises(ValueError, match="Received: BeamSampler"):
-        LanguageModelSignatures(task, Limits())
+        make_signatures(task, Limits())
 
 
 @needs_tensorflow
 def test_classes_are_those_of_the_model():
     task = test_sentiment.task_of("lstmn")
-    function = traced(ClassifierSignatures(task, Limits()), "classify")
+    function = traced(make_signatures(task, Limits()), "classify")
     texts = [*test_sentiment.TEXTS, "", "good"]
     found = ask(function, texts)
     assert strings(found["class"]) == task.classify(texts)

@@ -11,13 +11,13 @@ from zoo.models import (
     SentimentClassifier,
 )
 from zoo.serving import export_onnx, runtime
-from zoo.serving.runtime.onnx_words import (
+from zoo.serving.runtime.exported_text import (
     PromptPreprocessor,
     TaggingPreprocessor,
     Words,
     WordsPreprocessor,
-    _chooser,
 )
+from zoo.serving.runtime.onnx import _chooser
 from zoo.text import TaggerPreprocessor, WordPreprocessor, WordTokenizer
 
 LANGUAGE_MODELS = ["lstm", long("gru"), long("lstmn_lm")]

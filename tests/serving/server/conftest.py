@@ -5,9 +5,10 @@ import asyncio
 import pytest
 
 from tests.serving.runtime.conftest import export  # noqa: F401
+from zoo.serving.protocol import DEFAULT
 from zoo.serving.runtime import onnx
 from zoo.serving.server.model_versions import ServedModel
-from zoo.serving.server.signatures import DEFAULT, Signature
+from zoo.serving.server.signatures import Signature
 
 BEST = {"translation": ("text", 1), "score": ("number", 1)}
 

@@ -27,11 +27,11 @@ def export(folder, number, broken=False):
 
 
 def test_the_newest_three_are_served(model, folder):
-    assert model.versions == [1, 2] and not model.refresh()
+    assert list(model.loaded) == [1, 2] and not model.refresh()
     for number in (10, 3):
         export(folder, number)
     assert model.refresh()
-    assert model.versions == [2, 3, 10]
+    assert list(model.loaded) == [2, 3, 10]
     assert (model.find(), model.find(label="previous"), model.find(3)) == (10, 3, 3)
     with pytest.raises(Refusal, match=r"versions \[2, 3, 10\], received 1") as refused:
         model.find(1)
@@ -66,7 +66,7 @@ def test_models_are_opened_with_a_version_each(folder, tmp_path, monkeypatch):
 
     monkeypatch.setattr(models, "load_version", lambda f, threads: load(f, threads))
     found = open_models({"a": folder, "b": str(folder)}, run, threads=3)
-    assert {name: model.versions for name, model in found.items()} == {
+    assert {name: list(model.loaded) for name, model in found.items()} == {
         "a": [1, 2],
         "b": [1, 2],
     }
@@ -81,12 +81,12 @@ def test_models_are_opened_with_a_version_each(folder, tmp_path, monkeypatch):
 
 def test_a_folder_that_is_away_takes_nothing_down(model, folder):
     folder.rename(folder.parent / "away")
-    assert not model.refresh() and model.versions == [1, 2]
+    assert not model.refresh() and list(model.loaded) == [1, 2]
 
 
 def test_a_version_that_is_gone_is_served_no_longer(model, folder):
     (folder / "2").rmdir()
-    assert model.refresh() and model.versions == [1]
+    assert model.refresh() and list(model.loaded) == [1]
 
 
 def test_a_broken_version_is_passed_over_until_it_changes(model, folder):
@@ -99,11 +99,11 @@ def test_a_broken_version_is_passed_over_until_it_changes(model, folder):
     model._load = load
     export(folder, 3, broken=True)
     assert not model.refresh() and not model.refresh()
-    assert model.versions == [1, 2] and loads == ["3"]
-    assert "3 is broken" in model.failures()[3]
+    assert list(model.loaded) == [1, 2] and loads == ["3"]
+    assert "3 is broken" in model.failures[3]
     (folder / "3" / "broken").unlink()  # now the copy is complete
     assert model.refresh()
-    assert model.versions == [1, 2, 3] and not model.failures()
+    assert list(model.loaded) == [1, 2, 3] and not model.failures
 
 
 def test_an_unloaded_version_leaves_memory(folder):
@@ -157,7 +157,7 @@ def test_the_watch_takes_over_under_load_without_a_lost_request(model, folder):
     for each in loads:
         each.result(10)
     pool.shutdown()
-    end()
+    end.set()
     assert set(found) == set(range(2, 8))
 
 

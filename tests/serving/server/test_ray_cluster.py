@@ -9,6 +9,7 @@ import time
 import pytest
 
 from tests.serving.server.process import (
+    COMMAND,
     MARKS,
     PYTHON,
     ROOT,
@@ -85,7 +86,7 @@ def test_a_cluster_keeps_its_application_and_a_signal_ends_the_wait(
     cluster, exported, tmp_path
 ):
     place = "--address", cluster
-    command = [PYTHON, "-m", "zoo.serving.server.ray_serve", f"luong_local={exported}"]
+    command = [*COMMAND, f"luong_local={exported}"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with serving(exported, tmp_path, *place) as server:
         still_there(server)

@@ -4,9 +4,14 @@ import json
 import pytest
 
 grpc = pytest.importorskip("grpc", reason="it is of the extras `serving` and `ray`")
+pytest.importorskip("starlette", reason="it is of the extra `ray`")
 
-from zoo.serving.server.bodies import MOST_REQUEST_BYTES  # noqa: E402
-from zoo.serving.server.ray_proxy import RESTErrors, add_services  # noqa: E402
+from zoo.serving.server.ray_proxy import (  # noqa: E402
+    BoundedBodies,
+    RESTErrors,
+    add_services,
+)
+from zoo.serving.server.server_options import MAX_REQUEST_BYTES  # noqa: E402
 
 pytestmark = pytest.mark.backend_free
 PREDICT = "/tensorflow.serving.PredictionService/Predict"
@@ -41,7 +46,7 @@ def ask(*requests):
 
     async def run():
         server = grpc.aio.server(
-            options=[("grpc.max_receive_message_length", 2 * MOST_REQUEST_BYTES)]
+            options=[("grpc.max_receive_message_length", 2 * MAX_REQUEST_BYTES)]
         )
         add_services(Servicer(), server)
         port = server.add_insecure_port("localhost:0")
@@ -65,8 +70,8 @@ def test_methods_and_the_size_of_requests():
         (PREDICT, b"abc"),
         (f"{service}.PredictionService/GetModelMetadata", b""),
         (f"{service}.ModelService/GetModelStatus", b""),
-        (PREDICT, b"a" * (MOST_REQUEST_BYTES + 1)),
-    ) == [b"cba", b"metadata", b"status", str(MOST_REQUEST_BYTES + 1).encode()]
+        (PREDICT, b"a" * (MAX_REQUEST_BYTES + 1)),
+    ) == [b"cba", b"metadata", b"status", str(MAX_REQUEST_BYTES + 1).encode()]
     [(code, _)] = ask((f"{service}.PredictionService/Classify", b""))
     assert code == "UNIMPLEMENTED"
 
@@ -125,3 +130,57 @@ def test_a_request_without_an_answer_has_to_be_sent_again():
 def test_rays_own_paths_stay():
     found = answer(200, [b"success"], "text/plain", "/-/healthz")
     assert found == ([200], b"success")
+
+
+# === Bodies ===
+def send_body(parts, headers=(), pause=0.0, **options):
+    """Sends the parts of a body; returns the status and the answer, and what the
+    application got."""
+    sent, got = [], []
+    parts = list(parts)
+
+    async def app(scope, receive, send):
+        message = await receive()
+        got.append((message["body"], message["more_body"], dict(scope["headers"])))
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b'{"ok": 1}'})
+
+    async def receive():
+        await asyncio.sleep(pause)
+        if not parts:
+            return {"type": "http.disconnect"}
+        more = len(parts) > 1
+        part = parts.pop(0)
+        if part is None:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": part, "more_body": more}
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "headers": list(headers)}
+    asyncio.run(BoundedBodies(app, **options)(scope, receive, send))
+    if not sent:
+        return None, None, got
+    return sent[0]["status"], json.loads(sent[1]["body"]), got
+
+
+def test_the_application_gets_the_whole_body():
+    status, answer, [got] = send_body([b"a", b"", b"bc"], most=3)
+    assert (status, answer) == (200, {"ok": 1})
+    assert got[:2] == (b"abc", False)
+
+
+@pytest.mark.parametrize("parts", [[b"abcd"], [b"ab", b"cd", b"e"]])
+def test_a_larger_one_is_read_to_its_end_and_refused(parts):
+    status, answer, got = send_body(parts, most=3)
+    assert status == 400 and "may have 3 bytes" in answer["error"] and not got
+
+
+def test_a_slow_one_is_refused():
+    status, answer, got = send_body([b"a"] * 50, pause=0.02, seconds=0.1)
+    assert status == 408 and "within 0.1 s" in answer["error"] and not got
+
+
+def test_one_that_breaks_off_is_not_answered():
+    assert send_body([b"a", None, b"b"]) == (None, None, [])

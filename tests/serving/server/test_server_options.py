@@ -6,59 +6,53 @@ import pytest
 from zoo.serving.server.server_options import (
     deployment_options,
     make_parser,
-    most_processors,
     ray_command,
     read_options,
-    replica_arguments,
 )
 
 pytestmark = pytest.mark.backend_free
 MODELS = {"a": "exports/a"}
 
 
-def test_defaults():
-    options = read_options({"models": MODELS, "max_replicas": None})
-    chosen = deployment_options(options)
-    assert chosen["num_replicas"] == 1 and "autoscaling_config" not in chosen
-    # What the replica's queue takes, and a batch that runs.
-    assert chosen["max_ongoing_requests"] == 320
-    assert chosen["max_queued_requests"] == 256
-    assert chosen["ray_actor_options"] == {"num_cpus": 1}
-    assert replica_arguments(options) == {
-        "models": MODELS,
-        **{"threads": 1, "batch_size": 64, "wait": 0.01},
-    }
-    assert most_processors(options) == 1
-    assert read_options(options) == options
-
-
-def test_options_reach_the_deployment_and_the_replica():
-    given = {"models": MODELS, "replicas": 3, "threads": 2, "batch_size": 5, "queue": 7}
-    options = read_options({**given, "timeout": 9.0})
-    chosen = deployment_options(options)
-    assert chosen["num_replicas"] == 3
-    assert chosen["max_ongoing_requests"] == 12 and chosen["max_queued_requests"] == 7
-    assert chosen["ray_actor_options"] == {"num_cpus": 2}
-    assert chosen["graceful_shutdown_timeout_s"] == 9.0
-    arguments = replica_arguments(options)
-    assert [arguments[name] for name in ("batch_size", "threads")] == [5, 2]
-    assert most_processors(options) == 6
+SCALING = {"min_replicas": 1, "max_replicas": 4, "target_ongoing_requests": 32.0}
 
 
 @pytest.mark.parametrize(
-    ("given", "least"),
-    [({"max_replicas": 4}, 1), ({"min_replicas": 2, "max_replicas": 4}, 2)],
+    ("given", "wanted"),
+    [
+        ({"max_replicas": None}, {"num_replicas": 1}),
+        # What the replica's queue takes, and a batch that runs.
+        ({}, {"max_ongoing_requests": 320, "max_queued_requests": 256}),
+        (
+            {"batch_size": 5, "queue": 7},
+            {"max_ongoing_requests": 12, "max_queued_requests": 7},
+        ),
+        (
+            {"replicas": 3, "threads": 2, "timeout": 9.0},
+            {
+                "num_replicas": 3,
+                "ray_actor_options": {"num_cpus": 2},
+                "graceful_shutdown_timeout_s": 9.0,
+            },
+        ),
+        ({"max_replicas": 4}, {"autoscaling_config": SCALING}),
+        (
+            {"min_replicas": 2, "max_replicas": 4, "target_ongoing_requests": 8.0},
+            {
+                "autoscaling_config": {
+                    **SCALING,
+                    "min_replicas": 2,
+                    "target_ongoing_requests": 8.0,
+                }
+            },
+        ),
+    ],
 )
-def test_replicas_that_follow_the_load(given, least):
-    options = read_options({"models": MODELS, "target_ongoing_requests": 8.0, **given})
-    chosen = deployment_options(options)
-    assert "num_replicas" not in chosen
-    assert chosen["autoscaling_config"] == {
-        "min_replicas": least,
-        "max_replicas": 4,
-        "target_ongoing_requests": 8.0,
-    }
-    assert most_processors(options) == 4
+def test_options_reach_the_deployment(given, wanted):
+    options = read_options({"models": MODELS, **given})
+    found = deployment_options(options)
+    assert {name: found[name] for name in wanted} == wanted
+    assert ("num_replicas" in found) != ("autoscaling_config" in found)
     assert read_options(options) == options
 
 

@@ -1,36 +1,23 @@
-import functools
-import subprocess
-import sys
-import types
-
 import numpy as np
 import pytest
 
-from tests.serving.conftest import (
-    IMAGES,
-    MAKERS,
-    needs_tensorflow,
-    tasks,  # noqa: F401
+from zoo.serving.server.signatures import (
+    Request,
+    Signature,
+    joined,
+    run_together,
+    stack,
 )
-from tests.serving.conftest import exported as saved  # noqa: F401
-from tests.test_images import header
-from zoo.images import encode_images
-from zoo.serving.protocol import takes_bytes
-from zoo.serving.server.signatures import Refusal, load_version, stack
-from zoo.training.recipes.captioner_recipe import draw_tests
 
-TEXTS = ["A dog runs.", "", "qwxz 日本 dog", "Two men sit at a table."]
-GIVEN = ["a brown dog", "", "er rennt."]
+pytestmark = pytest.mark.backend_free
 
 
-@pytest.mark.backend_free
 def test_rows_are_stacked():
     numbers = stack([1, 2.5], "number", 1)
     assert numbers.dtype == np.float32 and numbers.tolist() == [1, 2.5]
     assert stack(["a", "b"], "text", 1).tolist() == ["a", "b"]
-    assert stack([["a"], [], ["b", "c"]], "text", 2).tolist() == [
-        *(["a", ""], ["", ""], ["b", "c"])
-    ]
+    words = stack([["a"], [], ["b", "c"]], "text", 2).tolist()
+    assert words == [["a", ""], ["", ""], ["b", "c"]]
     rows = [np.ones((1, 3)), np.ones((2, 0)), np.ones((0, 2))]
     found = stack(rows, "number", 3)
     assert found.shape == (3, 2, 3) and found.sum(axis=(1, 2)).tolist() == [3, 0, 0]
@@ -38,171 +25,43 @@ def test_rows_are_stacked():
         assert stack([], "text", rank).shape == (0,) * rank
 
 
-@pytest.mark.backend_free
-def test_a_folder_without_a_model(tmp_path):
-    with pytest.raises(ValueError, match=r"manifest.json or saved_model.pb in it"):
-        load_version(tmp_path)
+class Upper:
+    """A function of texts that notes its batches."""
+
+    def __init__(self):
+        self.batches = []
+        self.signature = Signature(self, ("text",), {"upper": ("text", 1)})
+
+    def __call__(self, inputs):
+        self.batches.append(inputs["text"])
+        if "bad" in inputs["text"]:
+            raise ValueError("a bad text")
+        return {"upper": [text.upper() for text in inputs["text"]]}
+
+    def request(self, *texts):
+        return Request(self.signature, {"text": list(texts)})
 
 
-@pytest.mark.backend_free
-def test_the_servers_parts_import_no_keras():
-    parts = "rest", "bodies", "server_options"
-    code = "import sys, " + ", ".join(f"zoo.serving.server.{part}" for part in parts)
-    code += "\nprint({'keras', 'tensorflow', 'jax', 'torch', 'ray'} & set(sys.modules))"
-    assert subprocess.check_output([sys.executable, "-c", code]) == b"set()\n"
+def test_requests_of_a_signature_run_together():
+    one, two = Upper(), Upper()
+    requests = one.request("a"), two.request("b", "c"), one.request(), one.request("d")
+    found = [rows["upper"] for rows in run_together(requests)]
+    assert found == [["A"], ["B", "C"], [], ["D"]]
+    assert (one.batches, two.batches) == ([["a", "d"]], [["b", "c"]])
 
 
-@pytest.fixture(scope="module")
-def onnx(exported):
-    return load_version(exported / "1")
+def test_one_request_does_not_spoil_another():
+    one = Upper()
+    requests = one.request("a"), one.request("b", "bad"), one.request("c")
+    first, bad, last = run_together(requests)
+    assert (first, last) == ({"upper": ["A"]}, {"upper": ["C"]})
+    assert isinstance(bad, ValueError)
+    assert one.batches == [["a", "b", "bad", "c"], ["a"], ["b", "bad"], ["c"]]
 
 
-def arrays(signature, *texts):
-    inputs = dict(zip(signature.inputs, texts, strict=True))
-    rows = signature.run(inputs)
-    assert set(rows) == set(signature.outputs)
-    return {name: stack(rows[name], *like) for name, like in signature.outputs.items()}
-
-
-def test_onnx_answers_as_keras(export, onnx):
-    task, _ = export("luong_local")
-    best = arrays(onnx["translate"], TEXTS)
-    records = task.translate(TEXTS, n_best=5, return_details=True)
-    assert best["translation"].tolist() == [record[0].text for record in records]
-    np.testing.assert_allclose(best["score"], [r[0].score for r in records], atol=1e-3)
-    assert arrays(onnx["greedy"], TEXTS)["translation"].tolist() == task.translate(
-        TEXTS, beam_size=1
-    )
-    several = arrays(onnx["translate_n_best"], TEXTS)
-    assert several["translations"].shape == several["scores"].shape == (4, 5)
-    for place in (0, 2, 3):
-        found = several["translations"][place].tolist()
-        assert found == [record.text for record in records[place]]
-    assert several["scores"][1].tolist() == [0.0, *[np.float32(-1e9)] * 4]
-    assert onnx["serving_default"] is onnx["translate"]
-    details = arrays(onnx["align"], TEXTS)
-    for place, (record, *_) in enumerate(records):
-        height, width = record.alignment.shape
-        assert [t for t in details["tokens"][place] if t] == record.tokens
-        assert [t for t in details["source_tokens"][place] if t] == record.source_tokens
-        weights = details["alignment"][place]
-        np.testing.assert_allclose(
-            weights[:height, :width], record.alignment, atol=1e-4
-        )
-        assert not weights[height:].any() and not weights[:, width:].any()
-
-
-def test_onnx_scores_as_keras(export, onnx):
-    task, _ = export("luong_local")
-    sources, targets = TEXTS[::2], ["Ein Hund rennt.", ""]
-    found = arrays(onnx["score"], sources, targets)["log_probability"]
-    np.testing.assert_allclose(found, task.score(sources, targets), atol=1e-3)
-    with pytest.raises(Refusal, match="must not be blank, received ''"):
-        arrays(onnx["score"], ["a", ""], ["b", "c"])
-
-
-def test_onnx_takes_no_texts_and_cuts_long_ones(onnx):
-    for signature in onnx.values():
-        none = [[] for _ in signature.inputs]
-        for name, (_, rank) in signature.outputs.items():
-            assert arrays(signature, *none)[name].shape == (0,) * rank
-    with pytest.warns(UserWarning, match="were cut"):
-        found = arrays(onnx["greedy"], ["a dog " * 1000])
-    assert found["translation"][0]
-
-
-def test_onnx_captions_as_keras(export):
-    pytest.importorskip("PIL", reason="image files need Pillow")
-    task, folder = export("show_attend_tell")
-    onnx, images = load_version(folder / "1"), draw_tests("scenes", range(4))
-    contents, _ = encode_images(images)
-    records = task.caption(images, n_best=5, return_details=True)
-    details = arrays(onnx["align"], contents)
-    for best in (details, arrays(onnx["caption"], contents)):
-        assert best["caption"].tolist() == [record[0].text for record in records]
-        scores = [record[0].score for record in records]
-        np.testing.assert_allclose(best["score"], scores, atol=1e-3)
-    greedy = arrays(onnx["greedy"], contents)["caption"].tolist()
-    assert greedy == task.caption(images, beam_size=1)
-    several = arrays(onnx["caption_n_best"], contents)
-    for place, found in enumerate(several["captions"].tolist()):
-        assert [text for text in found if text] == [r.text for r in records[place]]
-        missing = 5 - len(records[place])
-        assert (several["scores"][place] == -1e9).sum() == missing
-    for place, (record, *_) in enumerate(records):
-        height = len(record.tokens)
-        assert [t for t in details["tokens"][place] if t] == record.tokens
-        weights = details["alignment"][place]
-        np.testing.assert_allclose(weights[:height], record.alignment, atol=1e-4)
-        assert not weights[height:].any() and weights.shape[1:] == (10, 10)
-    captions = greedy[::-1]
-    found = arrays(onnx["score"], contents, captions)["log_probability"]
-    np.testing.assert_allclose(found, task.score(images, captions), atol=1e-3)
-    assert onnx["serving_default"] is onnx["caption"]
-    for signature in onnx.values():
-        none = [[] for _ in signature.inputs]
-        for name, (_, rank) in signature.outputs.items():
-            assert arrays(signature, *none)[name].shape == (0,) * rank
-    for wrong, message in (
-        ([contents[0], contents[1][:99]], r"image_bytes\[1\]: .*damaged"),
-        ([header(6000, 5001)], r"image_bytes\[0\]: .*at most 30,000,000 pixels"),
-        ([header(5000, 3000)] * 3, "images of a request.*received 45,000,000"),
-    ):
-        with pytest.raises(Refusal, match=message) as refused:
-            arrays(onnx["greedy"], wrong)
-        assert refused.value.code == "INVALID_ARGUMENT"
-
-
-@pytest.fixture(scope="module")
-def loaded(saved):  # noqa: F811
-    return functools.cache(lambda name: load_version(saved / name / "1"))
-
-
-@needs_tensorflow
-@pytest.mark.parametrize("name", MAKERS)
-def test_a_saved_model_answers_as_its_function(saved, loaded, name):  # noqa: F811
-    import tensorflow as tf
-
-    signatures = loaded(name)
-    functions = tf.saved_model.load(str(saved / name / "1")).signatures
-    assert set(signatures) == set(functions)
-    for key, signature in signatures.items():
-        texts = [
-            encode_images(IMAGES[:3])[0] if takes_bytes(name) else GIVEN
-            for name in signature.inputs
-        ]
-        inputs = dict(zip(signature.inputs, map(tf.constant, texts), strict=True))
-        for output, tensor in functions[key](**inputs).items():
-            found = arrays(signature, *texts)[output]
-            wanted = tensor.numpy()
-            assert found.shape == wanted.shape
-            if found.dtype == object:
-                wanted = np.char.decode(wanted.astype(bytes), "utf-8").astype(object)
-                assert found.tolist() == wanted.tolist()
-            else:
-                np.testing.assert_allclose(found, wanted, atol=1e-5)
-
-
-@needs_tensorflow
-def test_what_a_saved_model_refuses_is_the_requests_fault(loaded):
-    score = loaded("translator")["score"]
-    with pytest.raises(Refusal, match="equally many texts") as refused:
-        score.run({"source": ["a"], "target": ["b", "c"]})
-    assert refused.value.code == "INVALID_ARGUMENT"
-
-
-def test_an_onnx_export_of_another_task_is_refused(tmp_path, monkeypatch):
-    (tmp_path / "manifest.json").write_text("{}")
-    tagger = types.SimpleNamespace(task_name="tag")
-    monkeypatch.setattr("zoo.serving.runtime.onnx.load", lambda *_, workers: tagger)
-    with pytest.raises(ValueError, match=r"translators and captioners are .* \(tag\)"):
-        load_version(tmp_path)
-
-
-def test_an_onnx_captioner_of_no_pictures_is_refused(tmp_path, monkeypatch):
-    (tmp_path / "manifest.json").write_text("{}")
-    preprocessor = types.SimpleNamespace(image_shape=(2, 3, 4))
-    maps = types.SimpleNamespace(task_name="caption", preprocessor=preprocessor)
-    monkeypatch.setattr("zoo.serving.runtime.onnx.load", lambda *_, workers: maps)
-    with pytest.raises(ValueError, match=r"image_shape=\(2, 3, 4\)"):
-        load_version(tmp_path)
+def test_a_large_request_runs_in_parts():
+    parts = Upper().request(*"abcde").parts(2)
+    assert [part.inputs["text"] for part in parts] == [["a", "b"], ["c", "d"], ["e"]]
+    assert joined(run_together(parts)) == {"upper": list("ABCDE")}
+    [none] = Upper().request().parts(2)
+    assert run_together([none]) == [{"upper": []}]

@@ -1,42 +1,27 @@
 """The folder of an exported model, and the packages needed for serving."""
 
 import contextlib
+import importlib
 import importlib.util
 import json
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from zoo.files import StrPath, lock
+from zoo.serving.protocol import INSTALL, SIGNATURES
+from zoo.text.translation_arrays import needed_preprocessor
 
 EXTRA = "assets.extra"  # where TensorFlow Serving looks for its own files
 METADATA = "zoo.json"
-# Task, as in cards -> the arguments of `zoo.serving.Limits` that it has.
-TAKES = {
-    "translate": (
-        "max_source_length",
-        "max_length",
-        "beam_size",
-        "length_penalty",
-        "coverage_penalty",
-        "n_best",
-    ),
-    "generate": ("max_source_length", "max_length"),
-    "tag": ("max_source_length",),
-    "classify": ("max_source_length",),
-    "caption": ("max_length", "beam_size", "length_penalty", "n_best"),
-}
-# Tasks whose exports to ONNX the servers of `zoo.serving.server` take.
-SERVED_GRAPHS = ("translate", "caption")
 # Format -> a file that its versions have.
 _FILES = {"savedmodel": "saved_model.pb", "onnx": "*.onnx"}
 _PART = ".export-"  # prefix of an unfinished export's folder
 _YOUNG = 3600  # seconds; no export takes longer
-INSTALL = 'pip install "attention-zoo[serving]"'
 
 
 def versions(path: StrPath) -> list[int]:
@@ -135,27 +120,78 @@ def read_metadata(path: StrPath) -> dict[str, Any]:
         ) from None
 
 
+def check_task(task: Any, what: str, use: str) -> None:
+    """Raises an error for what is no task, or has no preprocessor."""
+    if getattr(task, "task_name", None) not in SIGNATURES:
+        raise TypeError(
+            f"{what} must be a Translator, RecurrentCausalLM, BiRNNTagger, "
+            "SentimentClassifier or ShowAttendTellCaptioner of zoo.models. "
+            f"Received: {type(task).__name__}"
+        )
+    needed_preprocessor(task, use)
+
+
+def describe_task(
+    task: Any,
+    name: str,
+    preset: str | None,
+    quantize: str | None,
+    packages: Sequence[str],
+) -> dict[str, Any]:
+    """Returns what both formats say of a task; `packages` wrote it, among others."""
+    return {
+        "name": name,
+        "preset": preset,
+        "task": task.task_name,
+        "architecture": type(task).__name__,
+        "parameters": task.count_params(),
+        "quantize": quantize,
+        "packages": package_versions(packages),
+    }
+
+
+def package_versions(packages: Sequence[str]) -> dict[str, str]:
+    """Returns the versions of zoo, Keras, TensorFlow and further packages."""
+    modules = map(importlib.import_module, ("zoo", "keras", "tensorflow", *packages))
+    return {m.__name__.replace("_", "-"): m.__version__ for m in modules}
+
+
+# === What an export needs ===
 def require_tensorflow() -> None:
     """Raises an `ImportError` that names the extra if TensorFlow is missing."""
-    for name in ("tensorflow", "tensorflow_text"):
-        if importlib.util.find_spec(name) is None:
-            raise ImportError(f"export needs {name}: {INSTALL}", name=name)
+    _require("export needs {}", "tensorflow", "tensorflow_text")
 
 
 def require_onnx() -> None:
     """Raises an `ImportError` that names the extra if a package for ONNX is missing."""
-    for name in ("tensorflow", "tf2onnx", "onnx", "onnxruntime"):
-        if importlib.util.find_spec(name) is None:
-            extra = INSTALL.replace("serving", "onnx")
-            raise ImportError(f"an export to ONNX needs {name}: {extra}", name=name)
+    packages = "tensorflow", "tf2onnx", "onnx", "onnxruntime"
+    _require("an export to ONNX needs {}", *packages, extra="onnx")
 
 
 def require_serving_api() -> None:
     """Raises an `ImportError` if tensorflow-serving-api is missing."""
-    if importlib.util.find_spec("tensorflow_serving") is None:
-        raise ImportError(
-            f"warm-up requests, the server's files and the client need "
-            f"tensorflow-serving-api: {INSTALL}. To export without them, use "
-            "warmup=False, or --no-warmup",
-            name="tensorflow_serving",
+    use = (
+        "warm-up requests, the server's files and the client need "
+        "tensorflow-serving-api"
+    )
+    without = ". To export without them, use warmup=False, or --no-warmup"
+    _require(use, "tensorflow_serving", more=without)
+
+
+def _require(use, *packages, extra="serving", more=""):
+    for name in packages:
+        if importlib.util.find_spec(name) is None:
+            install = INSTALL.replace("serving", extra)
+            raise ImportError(f"{use.format(name)}: {install}{more}", name=name)
+
+
+def require_backend(what: str, command: str) -> None:
+    """Raises a `RuntimeError`, which names a command, under another backend."""
+    import keras
+
+    if (found := keras.backend.backend()) != "tensorflow":
+        raise RuntimeError(
+            f"{what} written under the TensorFlow backend. Save the model with "
+            f"save_to_preset and run {command}, which selects it itself. "
+            f"Received: KERAS_BACKEND={found}"
         )

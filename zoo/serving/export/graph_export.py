@@ -1,6 +1,5 @@
 """The graphs of each task, as functions of tensors."""
 
-import importlib
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -8,7 +7,6 @@ import keras
 import numpy as np
 from keras import tree
 
-import zoo
 from zoo.backend import Tensor
 from zoo.images import CHANNELS
 
@@ -27,13 +25,6 @@ class Function(NamedTuple):
     function: Callable[..., Any]
     inputs: Sequence[Spec]
     outputs: Sequence[str]
-
-
-def package_versions(packages: Sequence[str]) -> dict[str, str]:
-    """Returns the versions of zoo, Keras, TensorFlow and further packages."""
-    names = ("keras", "tensorflow", *packages)
-    found = {name: importlib.import_module(name).__version__ for name in names}
-    return {"zoo": zoo.__version__, **found}
 
 
 def specs_of(name: str, found: Sequence[Any], letters: Sequence[str]) -> list[Spec]:
@@ -71,12 +62,10 @@ class TranslatorFunctions:
         task: a `zoo.models.Translator`.
 
     Attributes:
-        tasks: the class of its tasks.
         vocabulary: the object that writes the vocabulary's file.
         described: what the manifest says of this task alone.
     """
 
-    tasks = "Translator"
     settings: Sequence[str] = ("source_length", "target_length", "source_end")
     source: Spec = ("source_ids", ("B", "S"), "int32")
 
@@ -149,7 +138,6 @@ class TranslatorFunctions:
 class _Captioner(TranslatorFunctions):
     """The functions of a `ShowAttendTellCaptioner`, of images instead of ids."""
 
-    tasks = "ShowAttendTellCaptioner"
     settings = ("target_length",)
 
     def __init__(self, task):
@@ -166,8 +154,6 @@ class _Captioner(TranslatorFunctions):
 
 class _LanguageModel:
     """The functions of a `RecurrentCausalLM`: words of its own, and given ones."""
-
-    tasks = "RecurrentCausalLM"
 
     def __init__(self, task):
         self.task, self.backbone = task, task.backbone
@@ -215,54 +201,41 @@ class _LanguageModel:
         return self.task.label_sums(token_ids, labels, states)
 
 
-class _Tagger:
-    """The function of a `BiRNNTagger`."""
-
-    tasks = "BiRNNTagger"
+class _Labeller:
+    """The function of a `BiRNNTagger` or `SentimentClassifier`: its logits."""
 
     def __init__(self, task):
-        self.backbone, self.vocabulary = task.backbone, task.preprocessor
-        self.described = {"settings": {"word_length": self.vocabulary.word_length}}
-
-    def functions(self):
-        """Name -> `Function`."""
-        words: Spec = ("word_ids", ("B", "T"), "int32")
-        shape = ("B", "T", self.vocabulary.word_length)
-        inputs = [words, ("character_ids", shape, "int32")]
-        return {"tag": Function(self.tag, inputs, ["logits"])}
-
-    def tag(self, word_ids, character_ids):
-        inputs = {"word_ids": word_ids, "character_ids": character_ids}
-        return self.backbone(inputs)
-
-
-class _Classifier:
-    """The function of a `SentimentClassifier`."""
-
-    tasks = "SentimentClassifier"
-
-    def __init__(self, task):
-        self.backbone, self.vocabulary = task.backbone, task.preprocessor.tokenizer
-        self.described = {
-            "settings": {
+        self.task, self.backbone = task, task.backbone
+        words: Spec = ("token_ids", ("B", "T"), "int32")
+        if task.task_name == "classify":
+            self.vocabulary, self.inputs = task.preprocessor.tokenizer, [words]
+            settings = {
                 "lowercase": self.vocabulary.lowercase,
                 "classes": self.backbone.classes,
             }
-        }
+        else:
+            self.vocabulary = task.preprocessor
+            length = self.vocabulary.word_length
+            settings = {"word_length": length}
+            self.inputs = [
+                ("word_ids", *words[1:]),
+                ("character_ids", ("B", "T", length), "int32"),
+            ]
+        self.described = {"settings": settings}
 
     def functions(self):
         """Name -> `Function`."""
-        tokens: Spec = ("token_ids", ("B", "T"), "int32")
-        return {"classify": Function(self.classify, [tokens], ["logits"])}
+        return {self.task.task_name: Function(self.label, self.inputs, ["logits"])}
 
-    def classify(self, token_ids):
-        return self.backbone({"token_ids": token_ids})
+    def label(self, *arrays):
+        names = (name for name, *_ in self.inputs)
+        return self.backbone(dict(zip(names, arrays, strict=True)))
 
 
 KINDS: dict[str, Any] = {
     "translate": TranslatorFunctions,
     "generate": _LanguageModel,
-    "tag": _Tagger,
-    "classify": _Classifier,
+    "tag": _Labeller,
+    "classify": _Labeller,
     "caption": _Captioner,
 }

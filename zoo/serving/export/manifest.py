@@ -21,12 +21,7 @@ _KEYS = {"task": str, "settings": dict, "graphs": dict, "files": dict}
 
 
 def write_manifest(folder: StrPath, described: Mapping[str, Any]) -> None:
-    """Writes the manifest of a folder, with the size and sha256 of each of its files.
-
-    Args:
-        folder: the folder; its files are complete.
-        described: what else the manifest says.
-    """
+    """Writes the manifest of a folder, with the digest of each of its files."""
     folder = Path(folder)
     files = {path.name: _digest(path.read_bytes()) for path in sorted(folder.iterdir())}
     manifest = {
@@ -40,10 +35,7 @@ def write_manifest(folder: StrPath, described: Mapping[str, Any]) -> None:
 
 
 def newest(path: StrPath) -> Path:
-    """Returns the folder of the newest version in a model's folder.
-
-    A folder with a manifest is a version itself.
-    """
+    """Returns the newest version in a model's folder, or a version's folder itself."""
     path = Path(path)
     if not (path / MANIFEST).is_file() and (numbers := versions(path)):
         return path / str(numbers[-1])
@@ -52,9 +44,6 @@ def newest(path: StrPath) -> Path:
 
 def read_manifest(folder: StrPath) -> dict[str, Any]:
     """Reads the manifest of a version.
-
-    Args:
-        folder: the version's folder.
 
     Raises:
         ValueError: if the manifest is missing, damaged or not zoo's.
@@ -83,15 +72,9 @@ def read_manifest(folder: StrPath) -> dict[str, Any]:
 
 
 def read_version(folder: StrPath) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Reads the files of a version and verifies them.
+    """Reads the manifest of a version, and the content of each file that it lists.
 
     What is returned is what was verified: no file is read twice.
-
-    Args:
-        folder: the version's folder.
-
-    Returns:
-        The manifest, and the content of each file that it lists.
 
     Raises:
         ValueError: if the manifest is missing or not zoo's, or a file is missing or

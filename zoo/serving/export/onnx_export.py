@@ -1,4 +1,4 @@
-"""Exports a task as ONNX graphs, which `zoo.serving.runtime` runs without Keras."""
+"""Exports a task as ONNX graphs, which run without Keras."""
 
 from pathlib import Path
 from typing import Any
@@ -7,11 +7,16 @@ import keras
 
 from zoo.checks import one_of
 from zoo.files import StrPath
-from zoo.serving.export.export_folder import require_onnx, write_version
-from zoo.serving.export.graph_export import KINDS, package_versions
+from zoo.serving.export.export_folder import (
+    check_task,
+    describe_task,
+    require_backend,
+    require_onnx,
+    write_version,
+)
+from zoo.serving.export.graph_export import KINDS
 from zoo.serving.export.manifest import write_manifest
 from zoo.serving.export.onnx_graphs import write_graphs
-from zoo.text.translation_arrays import needed_preprocessor
 
 
 def export_onnx(
@@ -65,44 +70,26 @@ def export_onnx(
         zoo.serving.export_onnx(model, "exports/onnx/luong_local")
         ```
     """
-    kind = KINDS.get(getattr(task, "task_name", ""))
-    if kind is None:
-        allowed = " or ".join(kind.tasks for kind in KINDS.values())
-        raise TypeError(
-            f"What is exported to ONNX must be a {allowed} of zoo.models. "
-            f"Received: {type(task).__name__}"
-        )
-    needed_preprocessor(task, "An export")
+    check_task(task, "What is exported to ONNX", "An export")
     if quantize is not None:
         one_of("quantize", quantize, ("int8", "float16"))
     require_onnx()
-    if keras.backend.backend() != "tensorflow":
-        raise RuntimeError(
-            "ONNX graphs are written under the TensorFlow backend. Save the model with "
-            "save_to_preset and run `zoo export FOLDER --format onnx`, which selects "
-            f"it itself. Received: KERAS_BACKEND={keras.backend.backend()}"
-        )
+    require_backend("ONNX graphs are", "`zoo export FOLDER --format onnx`")
     dtypes = {keras.backend.standardize_dtype(v.dtype) for v in task.backbone.weights}
     if not dtypes <= {"float32"}:
         raise ValueError(
             "The exported model must be float32; `quantize` makes the graphs smaller. "
             f"Received: {sorted(dtypes)}"
         )
-    name, model = Path(path).name, kind(task)
+    name, model = Path(path).name, KINDS[task.task_name](task)
 
     def write(part):
         graphs = write_graphs(model.functions(), part, quantize)
         model.vocabulary.save_assets(str(part))
         manifest = {
-            "name": name,
-            "preset": preset,
-            "task": task.task_name,
-            "architecture": type(task).__name__,
-            "parameters": task.count_params(),
-            "quantize": quantize,
+            **describe_task(task, name, preset, quantize, ("tf2onnx", "onnx")),
             **model.described,
             "graphs": graphs,
-            "packages": package_versions(("tf2onnx", "onnx")),
             "card": card,
         }
         write_manifest(part, manifest)

@@ -28,12 +28,7 @@ _OPTIMIZERS = (
 def write_graphs(
     functions: Mapping[str, Function], folder: Path, quantize: str | None
 ) -> dict[str, Any]:
-    """Writes functions as NAME.onnx.
-
-    Args:
-        functions: name -> function.
-        folder: the folder.
-        quantize: "int8", "float16" or None.
+    """Writes functions as NAME.onnx, quantized to "int8" or "float16" if asked.
 
     Returns:
         The inputs and outputs of each graph: names, dtypes, and shapes with letters for

@@ -6,36 +6,19 @@ from typing import Any
 
 import keras
 
-import zoo
 from zoo.files import StrPath
-from zoo.serving.export.captioner_graph import CaptionerSignatures
 from zoo.serving.export.export_folder import (
     EXTRA,
     METADATA,
-    TAKES,
+    check_task,
+    describe_task,
+    require_backend,
     require_serving_api,
     require_tensorflow,
     write_version,
 )
 from zoo.serving.export.limits import Limits
-from zoo.serving.export.translator_graph import TranslatorSignatures
-from zoo.serving.export.word_graphs import (
-    ClassifierSignatures,
-    LanguageModelSignatures,
-    TaggerSignatures,
-)
-from zoo.text.translation_arrays import needed_preprocessor
-
-_SIGNATURES = {
-    kind.task_name: kind
-    for kind in (
-        TranslatorSignatures,
-        LanguageModelSignatures,
-        TaggerSignatures,
-        ClassifierSignatures,
-        CaptionerSignatures,
-    )
-}
+from zoo.serving.protocol import DEFAULT, SIGNATURES, TAKES
 
 
 def export_savedmodel(
@@ -73,23 +56,17 @@ def export_savedmodel(
         RuntimeError: under another backend; `zoo export` selects TensorFlow itself.
         ImportError: if a package is missing; the message names the extra.
     """
-    limits = _limits(limits)
-    signatures = _signatures(task, limits)
+    checked = _limits(task, limits)
     require_tensorflow()
-    if keras.backend.backend() != "tensorflow":
-        raise RuntimeError(
-            "A SavedModel is written under the TensorFlow backend. Save the model with "
-            "save_to_preset and run `zoo export FOLDER`, which selects it itself. "
-            f"Received: KERAS_BACKEND={keras.backend.backend()}"
-        )
+    require_backend("A SavedModel is", "`zoo export FOLDER`")
     if warmup:
         require_serving_api()
-    signatures = signatures(task, limits)
+    signatures = make_signatures(task, checked)
     name = Path(path).name
 
     def write(part):
         _write(signatures, part)
-        metadata = _metadata(signatures, name, preset)
+        metadata = _metadata(task, signatures, name, preset)
         (part / EXTRA).mkdir()
         text = json.dumps(metadata, indent=2, ensure_ascii=False)
         (part / EXTRA / METADATA).write_text(f"{text}\n", encoding="utf-8")
@@ -101,35 +78,44 @@ def export_savedmodel(
     return write_version(path, "savedmodel", write)
 
 
-# === Parts ===
-
-
-def _limits(given):
+def _limits(task, given):
+    """Returns the limits, checked for the task."""
     allowed = list(Limits.__dataclass_fields__)
     if not set(given) <= set(allowed):
         raise ValueError(f"The limits must be of {allowed}. Received: {sorted(given)}")
-    return Limits(**given)
-
-
-def _signatures(task, limits):
-    signatures = _SIGNATURES.get(getattr(task, "task_name", None))
-    if signatures is None:
-        raise TypeError(
-            "What is served must be a Translator, RecurrentCausalLM, BiRNNTagger, "
-            "SentimentClassifier or ShowAttendTellCaptioner of zoo.models. "
-            f"Received: {type(task).__name__}"
-        )
-    needed_preprocessor(task, "Serving text")
-    for name, field in Limits.__dataclass_fields__.items():
-        value = getattr(limits, name)
-        default = limits.beam_size if name == "n_best" else field.default
-        takes = TAKES[signatures.task_name]
-        if value != default and name not in takes:
+    check_task(task, "What is served", "Serving text")
+    takes = TAKES[task.task_name]
+    for name, value in given.items():
+        if name not in takes and value is not None:
             raise ValueError(
                 f"A {type(task).__name__} has the limits {list(takes)}. "
                 f"Received: {name}={value!r}"
             )
-    return signatures
+    return Limits(**given)
+
+
+def make_signatures(task: Any, limits: Limits) -> Any:
+    """Returns the signatures of a task, functions in a TensorFlow graph."""
+    from zoo.serving.export import search_signatures, word_graphs
+
+    kinds = {
+        "translate": search_signatures.TranslatorSignatures,
+        "caption": search_signatures.CaptionerSignatures,
+        "generate": word_graphs.LanguageModelSignatures,
+        "tag": word_graphs.TaggerSignatures,
+        "classify": word_graphs.ClassifierSignatures,
+    }
+    return kinds[task.task_name](task, limits)
+
+
+def trace(signatures: Any, name: str) -> tuple[Any, list[Any]]:
+    """Returns a signature as a concrete function, and the specs of its inputs."""
+    import tensorflow as tf
+
+    inputs = SIGNATURES[signatures.model.task_name][name].inputs
+    specs = [tf.TensorSpec([None], tf.string, key) for key in inputs]
+    function = tf.function(signatures.functions()[name], specs, autograph=False)
+    return function.get_concrete_function(), specs
 
 
 def _write(signatures, folder):
@@ -141,14 +127,13 @@ def _write(signatures, folder):
     # written twice.
     for resource in signatures.resources:
         archive.track(resource)
-    for name, inputs in signatures.inputs.items():
-        specs = [tf.TensorSpec([None], tf.string, name=key) for key in inputs]
-        function = tf.function(getattr(signatures, name), specs, autograph=False)
+    names = list(signatures.functions())
+    for name in names:
         # Traced once here, since the archive traces its endpoints several times.
-        endpoint = _calling(function.get_concrete_function())
-        archive.add_endpoint(name, endpoint, specs)
-        if name == signatures.default:
-            archive.add_endpoint("serving_default", endpoint, specs)
+        function, specs = trace(signatures, name)
+        archive.add_endpoint(name, function, specs)
+        if name == names[0]:
+            archive.add_endpoint(DEFAULT, function, specs)
     # An LSTMN's custom gradient would be saved too. `tf.saved_model.load` warns that it
     # is missing; serving does not need it.
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
@@ -189,35 +174,14 @@ def _share_pieces(folder):
     (folder / "fingerprint.pb").unlink(missing_ok=True)
 
 
-def _calling(function):
-    return lambda *texts: function(*texts)
-
-
-def _metadata(signatures, name, preset):
-    import tensorflow as tf
-    import tensorflow_text
-
-    model = signatures.model
+def _metadata(task, signatures, name, preset):
+    dtypes = {keras.backend.standardize_dtype(v.dtype) for v in task.variables}
+    quantize = "int8" if "int8" in dtypes else None
+    specs = SIGNATURES[task.task_name]
     return {
-        "name": name,
-        "preset": preset,
-        "task": signatures.task_name,
-        "architecture": type(model).__name__,
-        "parameters": model.count_params(),
-        "dtype": model.backbone.dtype_policy.name,
-        "quantize": _quantized(model),
+        **describe_task(task, name, preset, quantize, ["tensorflow_text"]),
+        "dtype": task.backbone.dtype_policy.name,
         "limits": signatures.limits_used(),
-        "signatures": {name: list(keys) for name, keys in signatures.inputs.items()},
-        "serving_default": signatures.default,
-        "packages": {
-            "zoo": zoo.__version__,
-            "keras": keras.__version__,
-            "tensorflow": tf.__version__,
-            "tensorflow-text": tensorflow_text.__version__,
-        },
+        "signatures": {name: list(spec.inputs) for name, spec in specs.items()},
+        "serving_default": next(iter(specs)),
     }
-
-
-def _quantized(model):
-    dtypes = {keras.backend.standardize_dtype(v.dtype) for v in model.variables}
-    return "int8" if "int8" in dtypes else None

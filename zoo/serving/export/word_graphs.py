@@ -3,33 +3,35 @@
 from typing import Any
 
 import keras_hub
+import tensorflow as tf
 from keras import ops
 
 from zoo.backend import Tensor
-from zoo.ids import END_ID, PAD_ID
 from zoo.serving.export.limits import Limits
-from zoo.serving.export.translator_graph import log_probability, padded_frame
+from zoo.serving.export.search_signatures import log_probability, padded_frame
+from zoo.serving.protocol import SIGNATURES
 from zoo.text.graph import CHARACTERS_PER_PIECE, frame, pad_to_longest, valid_text
 from zoo.text.graph_words import TaggerGraph, WordGraph, sentence_words
+from zoo.text.tokenizer import END_ID, PAD_ID
 
 MAX_WORDS = 256  # of an input, unless the limits say otherwise
 
 
 class _WordSignatures:
-    """Signatures of a task over words; see `TranslatorSignatures` for the arguments."""
-
-    graph_class: Any = WordGraph
+    """Signatures of a task over words; see `SearchSignatures` for the arguments."""
 
     def __init__(self, task, limits):
         self.model = task
         self.max_words = limits.max_source_length or MAX_WORDS
-        self.graph = self.graph_class(self.source(task.preprocessor))
+        self.graph = self._graph(task.preprocessor)
         self.resources = self.graph.resources
 
-    @staticmethod
-    def source(preprocessor: Any) -> Any:
-        """Returns the tokenizer, which holds the vocabulary."""
-        return preprocessor.tokenizer
+    def functions(self):
+        """Returns the signatures of `zoo.serving.protocol.SIGNATURES` by name."""
+        return {name: getattr(self, name) for name in SIGNATURES[self.model.task_name]}
+
+    def _graph(self, preprocessor: Any) -> Any:
+        return WordGraph(preprocessor.tokenizer)
 
     def limits_used(self) -> dict[str, Any]:
         """Returns the effective limits, for the metadata."""
@@ -37,8 +39,6 @@ class _WordSignatures:
 
     def _read(self, text, limit):
         """Returns the first words of each text, ragged; the end may not be read."""
-        import tensorflow as tf
-
         size = limit * CHARACTERS_PER_PIECE
         text = tf.strings.substr(valid_text(text), 0, size, unit="UTF8_CHAR")
         return self._words(text)[:, :limit]
@@ -49,10 +49,6 @@ class _WordSignatures:
 
 class LanguageModelSignatures(_WordSignatures):
     """The signatures of a `zoo.models.RecurrentCausalLM`."""
-
-    task_name = "generate"
-    default = "generate"
-    inputs = {"generate": ("text",), "score": ("text",)}
 
     def __init__(self, task: Any, limits: Limits) -> None:
         super().__init__(task, limits)
@@ -128,23 +124,14 @@ class LanguageModelSignatures(_WordSignatures):
 class TaggerSignatures(_WordSignatures):
     """The signature of a `zoo.models.BiRNNTagger`."""
 
-    task_name = "tag"
-    default = "tag"
-    inputs = {"tag": ("text",)}
-    graph_class = TaggerGraph
-
-    @staticmethod
-    def source(preprocessor: Any) -> Any:
-        """Returns the preprocessor itself, which holds the vocabularies."""
-        return preprocessor
+    def _graph(self, preprocessor):
+        return TaggerGraph(preprocessor)
 
     def _words(self, text):
         return sentence_words(text)
 
     def tag(self, text: Tensor) -> dict[str, Tensor]:
         """Returns `words` and `tags` `(B, T)`, padded with the empty string."""
-        import tensorflow as tf
-
         words = self._read(text, self.max_words)
         inputs = self.graph.arrays(words)
         best = tf.argmax(self.model.backbone(inputs), axis=-1)
@@ -156,14 +143,8 @@ class TaggerSignatures(_WordSignatures):
 class ClassifierSignatures(_WordSignatures):
     """The signature of a `zoo.models.SentimentClassifier`."""
 
-    task_name = "classify"
-    default = "classify"
-    inputs = {"classify": ("text",)}
-
     def classify(self, text: Tensor) -> dict[str, Tensor]:
         """Returns `class`, the most probable, and `probabilities` `(B, classes)`."""
-        import tensorflow as tf
-
         rows = self._read(text, self.max_words)
         logits = self.model.backbone({"token_ids": pad_to_longest(rows)})
         logits = tf.cast(logits, "float32")

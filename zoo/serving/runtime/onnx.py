@@ -8,21 +8,43 @@ of its backends.
 """
 
 import functools
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from zoo.backend import usable_cores
-from zoo.checks import positive
+from zoo.checks import above_zero, positive
 from zoo.decoding.batches import in_threads
+from zoo.decoding.captioning import Captioning
+from zoo.decoding.labels import Classifying, Tagging, softmax
+from zoo.decoding.score import Scoring
+from zoo.decoding.translating import Engine, Translating
 from zoo.files import StrPath
-from zoo.serving.export.manifest import MANIFEST, newest, read_version
-from zoo.serving.runtime.onnx_captioner import Captioner
-from zoo.serving.runtime.onnx_sessions import Arrays
-from zoo.serving.runtime.onnx_translator import Translator
-from zoo.serving.runtime.onnx_words import Classifier, LanguageModel, Tagger
+from zoo.ids import END_ID
+from zoo.serving.export.manifest import MANIFEST, TOKENIZER, newest, read_version
+from zoo.serving.runtime.arrays import ArraySearch, log_sum_exp, trim
+from zoo.serving.runtime.exported_text import (
+    ImagesPreprocessor,
+    Pieces,
+    PiecesPreprocessor,
+    PromptPreprocessor,
+    TaggingPreprocessor,
+    Words,
+    WordsPreprocessor,
+)
+from zoo.serving.runtime.onnx_sessions import (
+    Arrays,
+    Graphs,
+    LanguageModelGraphs,
+    OnnxGraph,
+)
+from zoo.strings import check_texts
+from zoo.text.vocabulary import WORDS_FILE
+from zoo.text.word_splitting import TAGGER_FILE
 
 __all__ = ["Captioner", "Classifier", "LanguageModel", "Tagger", "Translator", "load"]
-
-INSTALL = 'pip install "attention-zoo[onnx]"'
 
 
 def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
@@ -58,10 +80,9 @@ def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
     positive("workers", workers)
     version = newest(path)
     manifest, files = read_version(version)
-    kinds = {kind.task_name: kind for kind in _KINDS}
-    if manifest["task"] not in kinds:
+    if manifest["task"] not in _MAKERS:
         raise ValueError(
-            f"{version} should hold a model of the tasks {list(kinds)}. "
+            f"{version} should hold a model of the tasks {list(_MAKERS)}. "
             f"Received: {manifest['task']!r}"
         )
     try:
@@ -71,7 +92,7 @@ def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
             )
             for name, described in manifest["graphs"].items()
         }
-        model: Any = kinds[manifest["task"]].of(graphs, files, manifest)
+        model: Any = _MAKERS[manifest["task"]](graphs, files, manifest)
     except (KeyError, TypeError) as error:
         raise ValueError(f"{version / MANIFEST} is damaged: {error}") from error
     if isinstance(model, (Translator, Captioner)):
@@ -79,54 +100,278 @@ def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
     return model
 
 
-_KINDS: Any = (Translator, LanguageModel, Tagger, Classifier, Captioner)
-
-
-class OnnxGraph:
-    """One ONNX graph, called with and returning arrays by name.
+class _Exported:
+    """A task of exported graphs.
 
     Args:
-        content: the bytes of its file.
-        described: its inputs and outputs as in the manifest.
-        threads: see `load`.
-        name: what an error calls it.
-
-    Raises:
-        ValueError: if ONNX Runtime can't load it, or its inputs and outputs are others
-            than described.
+        backbone: the graphs.
+        preprocessor: the preprocessor.
     """
 
-    def __init__(
-        self, content: bytes, described: dict[str, Any], threads: int, name: str
-    ) -> None:
-        try:
-            import onnxruntime
-        except ModuleNotFoundError as error:
-            raise ImportError(
-                f"zoo.serving.runtime.onnx needs onnxruntime: {INSTALL}",
-                name=error.name,
-            ) from None
-        self.described = described
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3  # errors
-        try:
-            self._session = onnxruntime.InferenceSession(
-                content, options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as error:  # of a dozen classes without a common one
-            raise ValueError(f"ONNX Runtime cannot load {name}: {error}") from error
-        self.inputs = [tensor.name for tensor in self._session.get_inputs()]
-        self.outputs = [tensor.name for tensor in self._session.get_outputs()]
-        expected = [[x["name"] for x in described[k]] for k in ("inputs", "outputs")]
-        if [self.inputs, self.outputs] != expected:
-            raise ValueError(
-                f"{name} should have the inputs and outputs {expected}. "
-                f"Received: {[self.inputs, self.outputs]}"
-            )
+    def __init__(self, backbone: Any, preprocessor: Any) -> None:
+        self.backbone, self.preprocessor = backbone, preprocessor
 
-    def __call__(self, arrays: Arrays) -> Arrays:
-        """Returns the outputs for those of the arrays that are inputs."""
-        outputs = self._session.run(None, {name: arrays[name] for name in self.inputs})
-        return dict(zip(self.outputs, outputs, strict=True))
+
+# === Translators and captioners ===
+def _scores(model: Any) -> Callable[..., list[np.ndarray]]:
+    """See `zoo.decoding.translating.Engine`."""
+
+    def run(source, target_ids, labels):
+        found = np.zeros(labels.shape, "float32")
+        source, target_ids = _without_padding(source, target_ids)
+        labels = labels[: len(source)]
+        rows = np.arange(len(source))
+        for t, (logits, *_) in enumerate(model.backbone.read(source, target_ids)):
+            gold = logits[rows, labels[:, t]]
+            found[rows, t] = gold - log_sum_exp(logits)
+        return [found]
+
+    return run
+
+
+def _alignments(model: Any) -> Callable[..., list[np.ndarray]]:
+    """See `zoo.decoding.translating.Engine`."""
+    graphs = model.backbone
+
+    def run(source, target_ids, labels):
+        source, target_ids = _without_padding(source, target_ids)
+        weights, hidden = [], []
+        for _, attention, state in graphs.read(source, target_ids):
+            weights.append(attention)
+            if graphs.window_state:
+                hidden.append(state[graphs.window_state])
+        results = [np.stack(weights, axis=1)]
+        if graphs.window_state:
+            results += graphs.windows(np.stack(hidden, axis=1), source)
+        return results
+
+    return run
+
+
+def _without_padding(source, target_ids):
+    """Leaves out what fills a batch up: zeros in ids, further images."""
+    source, target_ids = trim(source), trim(target_ids)
+    rows = min(len(source), len(target_ids))
+    return source[:rows], target_ids[:rows]
+
+
+class Translator(_Exported, Translating):
+    """A translator without Keras, from `load`.
+
+    It has the text methods of a `zoo.models.Translator`, `translate`, `score`, `align`
+    and `perplexity`, with their arguments, defaults and results.
+
+    Args:
+        backbone: the graphs.
+        preprocessor: the preprocessor.
+    """
+
+    task_name = "translate"
+    engine = Engine(ArraySearch, _scores, _alignments)
+
+
+class Captioner(_Exported, Captioning):
+    """A captioner without Keras, from `load`.
+
+    `caption`, `score` and `align` are those of a `zoo.models.ShowAttendTellCaptioner`,
+    with their arguments, defaults and results. Image files, and images of another size
+    than the model's, need Pillow.
+
+    Args:
+        backbone: the graphs.
+        preprocessor: the preprocessor.
+    """
+
+    task_name = "caption"
+    engine = Engine(ArraySearch, _scores, _alignments)
+
+
+# === Language models ===
+class LanguageModel(_Exported, Scoring):
+    """A language model without Keras, from `load`.
+
+    `score` and `perplexity` are those of a `zoo.models.RecurrentCausalLM`, and so is
+    `generate`, but for the draws: those of Keras depend on its backend.
+
+    Args:
+        backbone: the graphs.
+        preprocessor: the preprocessor.
+    """
+
+    task_name = "generate"
+
+    def segment(
+        self, inputs: np.ndarray, labels: np.ndarray, states: Any = None
+    ) -> tuple[np.ndarray, Any]:
+        """See `zoo.decoding.score.Scoring.segment`."""
+        return self.backbone.read(inputs, labels, states)
+
+    def generate(
+        self,
+        texts: str | list[str],
+        max_length: int | None = None,
+        batch_size: int = 64,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        temperature: float | None = None,
+        seed: Any = None,
+    ) -> Any:
+        """Continues texts, each with the most probable word at each step, or a draw.
+
+        With `top_k`, `top_p` or `temperature` words are drawn from their probabilities,
+        as by KerasHub's `TopKSampler`, `TopPSampler` and `RandomSampler`.
+
+        Args:
+            texts: a str, or a list of str. "" starts a text. One that leaves no room
+                within `max_length` is cut, with a warning.
+            max_length: maximum words of a result plus one. Default: the preset's.
+            batch_size: texts continued together. It never changes a result.
+            top_k: draw from so many most probable words.
+            top_p: draw from the fewest most probable words whose probabilities sum to
+                more than this. With `top_k` too, of those.
+            temperature: divisor of the logits before. Default 1.
+            seed: of the draws, an int, or a `numpy.random.Generator`, which goes on
+                from call to call. Default: other draws each time.
+
+        Returns:
+            The text with its continuation: a str for a str, a list for a list.
+
+        Raises:
+            TypeError: for a text that is not a str; the message gives its position.
+            ValueError: for a `max_length` below 2, a batch size or `top_k` that is not
+                a positive integer, a `top_p` outside (0, 1], or a temperature that is
+                not above 0.
+        """
+        positive("batch_size", batch_size)
+        choose = _chooser(top_k, top_p, temperature)
+        prompts = self.preprocessor.prompts(check_texts(texts), max_length)
+        count = len(prompts["token_ids"])
+        # A stream of numbers for each text, whatever the others of its batch are.
+        streams = np.random.default_rng(seed).spawn(count)
+        written = []
+        for first in range(0, count, batch_size):
+            part = slice(first, first + batch_size)
+            ids, mask = (prompts[x][part] for x in ("token_ids", "padding_mask"))
+            rows = self._continue(ids, mask, choose, streams[part])
+            written += [self.preprocessor.written(*row) for row in rows]
+        return written[0] if isinstance(texts, str) else written
+
+    def _continue(self, ids, given, choose, streams):
+        """Fills `(B, T)` ids up where they are not given; yields rows and their masks.
+
+        A row ends with its first end token that is not given.
+        """
+        (rows, length), ids = ids.shape, ids.copy()
+        state = self.backbone.begin(length, {"batch": np.array(rows, "int32")})
+        for place in range(1, length):
+            outputs, state = self.backbone.advance(ids[:, place - 1], state, {})
+            words = choose(outputs["logits"], streams)
+            ids[:, place] = np.where(given[:, place], ids[:, place], words)
+            ended = ~given[:, : place + 1] & (ids[:, : place + 1] == END_ID)
+            if ended.any(axis=1).all():
+                break
+        ended = np.cumsum(~given & (ids == END_ID), axis=1) > 0
+        return zip(ids.tolist(), (~ended).tolist(), strict=True)
+
+
+def _chooser(top_k, top_p, temperature):
+    """Returns a function of logits `(B, V)` and B generators to the words to write."""
+    if top_k is not None:
+        positive("top_k", top_k)
+    if top_p is not None and above_zero("top_p", top_p) > 1:
+        raise ValueError(f"`top_p` must be in (0, 1]. Received: top_p={top_p!r}")
+    if temperature is not None:
+        above_zero("temperature", temperature)
+    if top_k is top_p is temperature is None:
+        return lambda logits, streams: logits.argmax(-1)
+
+    def choose(logits, streams):
+        logits = logits.astype("float64") / (temperature or 1.0)
+        order = np.argsort(-logits, axis=-1, kind="stable")[:, :top_k]
+        chances = np.take_along_axis(softmax(logits), order, axis=-1)
+        before = np.cumsum(chances, axis=-1) - chances  # of more probable words
+        chances *= before <= (1 if top_p is None else top_p)
+        sums = np.cumsum(chances, axis=-1)
+        drawn = [[stream.random()] for stream in streams] * sums[:, -1:]
+        places = (sums <= drawn).sum(axis=-1, keepdims=True)
+        last = (chances > 0).sum(axis=-1, keepdims=True) - 1  # if rounding went over
+        return np.take_along_axis(order, np.minimum(places, last), axis=-1)[:, 0]
+
+    return choose
+
+
+# === Taggers and classifiers ===
+class _Labelling(_Exported):
+    """A task whose one graph gives `logits`."""
+
+    def logits(self, inputs: Arrays) -> np.ndarray:
+        """See `zoo.decoding.labels.Labelling.logits`."""
+        return self.backbone.graph(inputs)["logits"]
+
+
+class Tagger(_Labelling, Tagging):
+    """A tagger without Keras, from `load`.
+
+    `tag` is that of a `zoo.models.BiRNNTagger`.
+
+    Args:
+        backbone: the graph.
+        preprocessor: the preprocessor.
+    """
+
+    task_name = "tag"
+
+
+class Classifier(_Labelling, Classifying):
+    """A classifier without Keras, from `load`.
+
+    `classify` is that of a `zoo.models.SentimentClassifier`.
+
+    Args:
+        backbone: the graph and the classes.
+        preprocessor: the preprocessor.
+    """
+
+    task_name = "classify"
+
+
+# === From a version's graphs, files and manifest ===
+def _translator(graphs, files, manifest):
+    pieces = Pieces(files[TOKENIZER])
+    preprocessor = PiecesPreprocessor(pieces, **manifest["settings"])
+    return Translator(Graphs(graphs, manifest.get("window_state")), preprocessor)
+
+
+def _captioner(graphs, files, manifest):
+    pieces, image = Pieces(files[TOKENIZER]), manifest["image"]
+    shape = tuple(image["shape"])
+    preprocessor = ImagesPreprocessor(pieces, shape, **manifest["settings"])
+    return Captioner(Graphs(graphs, grid=image["grid"]), preprocessor)
+
+
+def _language_model(graphs, files, manifest):
+    settings = manifest["settings"]
+    words = Words(files[WORDS_FILE], settings["lowercase"])
+    preprocessor = PromptPreprocessor(words, settings["sequence_length"])
+    return LanguageModel(LanguageModelGraphs(graphs, settings["cell"]), preprocessor)
+
+
+def _tagger(graphs, files, manifest):
+    preprocessor = TaggingPreprocessor(files[TAGGER_FILE], **manifest["settings"])
+    return Tagger(SimpleNamespace(graph=graphs["tag"]), preprocessor)
+
+
+def _classifier(graphs, files, manifest):
+    settings = manifest["settings"]
+    words = Words(files[WORDS_FILE], settings["lowercase"])
+    backbone = SimpleNamespace(graph=graphs["classify"], classes=settings["classes"])
+    return Classifier(backbone, WordsPreprocessor(words))
+
+
+_MAKERS = {
+    "translate": _translator,
+    "generate": _language_model,
+    "tag": _tagger,
+    "classify": _classifier,
+    "caption": _captioner,
+}

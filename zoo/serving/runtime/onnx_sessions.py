@@ -1,26 +1,60 @@
 """Exported graphs as functions of arrays, and as the contract of a translator."""
 
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+INSTALL = 'pip install "attention-zoo[onnx]"'
 _ROOM = 16  # steps for which a growing state has room at first
 _LEFT = "left"  # in such a state: the steps for which it has room yet, (R,)
 Arrays = dict[str, np.ndarray]  # by the names of a graph's tensors
 
 
-class Graph(Protocol):
-    """One graph, called with and returning arrays by name.
+class OnnxGraph:
+    """One ONNX graph, called with and returning arrays by name.
 
-    Attributes:
+    Args:
+        content: the bytes of its file.
         described: its inputs and outputs as in the manifest.
+        threads: threads that one operation may use.
+        name: what an error calls it.
     """
 
-    described: dict[str, Any]
+    def __init__(
+        self, content: bytes, described: dict[str, Any], threads: int, name: str
+    ) -> None:
+        try:
+            import onnxruntime
+        except ModuleNotFoundError as error:
+            raise ImportError(
+                f"zoo.serving.runtime.onnx needs onnxruntime: {INSTALL}",
+                name=error.name,
+            ) from None
+        self.described = described
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3  # errors
+        try:
+            self._session = onnxruntime.InferenceSession(
+                content, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # of a dozen classes without a common one
+            raise ValueError(f"ONNX Runtime cannot load {name}: {error}") from error
+        self.inputs = [tensor.name for tensor in self._session.get_inputs()]
+        self.outputs = [tensor.name for tensor in self._session.get_outputs()]
+        expected = [[x["name"] for x in described[k]] for k in ("inputs", "outputs")]
+        if [self.inputs, self.outputs] != expected:
+            raise ValueError(
+                f"{name} should have the inputs and outputs {expected}. "
+                f"Received: {[self.inputs, self.outputs]}"
+            )
 
     def __call__(self, arrays: Arrays) -> Arrays:
         """Returns the outputs for those of the arrays that are inputs."""
+        outputs = self._session.run(None, {name: arrays[name] for name in self.inputs})
+        return dict(zip(self.outputs, outputs, strict=True))
 
 
 class StepGraphs:
@@ -29,16 +63,9 @@ class StepGraphs:
     A state that grows with what is written (caches, tapes) has room for a few steps at
     first, and gets more when it is full: its products and copies take as long as it is
     wide.
-
-    Args:
-        graphs: the graphs by name.
-        *needed: names of further graphs that there have to be.
-
-    Raises:
-        KeyError: if one is missing.
     """
 
-    def __init__(self, graphs: dict[str, Graph], *needed: str) -> None:
+    def __init__(self, graphs: Mapping[str, Any], *needed: str) -> None:
         if missing := {"start", "step", *needed} - set(graphs):
             raise KeyError(f"no graph {sorted(missing)}")
         self.graphs = graphs
@@ -50,10 +77,7 @@ class StepGraphs:
         }
 
     def begin(self, length: int, arrays: Arrays) -> Arrays:
-        """Returns the state before the first of at most `length` steps.
-
-        `arrays` are further inputs of `start`.
-        """
+        """Returns the state before the first of at most `length` steps."""
         if self._growing:
             length = min(length, _ROOM)
         state = self.graphs["start"]({"length": np.array(length, "int32"), **arrays})
@@ -65,10 +89,7 @@ class StepGraphs:
     def advance(
         self, token_ids: np.ndarray, state: Arrays, arrays: Arrays
     ) -> tuple[Arrays, Arrays]:
-        """Takes one step with `(R,)` ids; returns the outputs of `step`, and the state.
-
-        `arrays` are further inputs of `step`.
-        """
+        """Takes one step with `(R,)` ids; returns its outputs, and the state."""
         tokens = {"token_ids": token_ids.astype("int32")}
         state = self._with_room(state)
         outputs = self.graphs["step"]({**tokens, **state, **arrays})
@@ -98,16 +119,17 @@ class Graphs(StepGraphs):
     Args:
         graphs: `encode`, `start`, `step`, and for local attention `window`.
         window_state: for local attention, the state that `window` reads.
-
-    Raises:
-        KeyError: if one is missing.
+        grid: rows and columns of the places to which a captioner attends.
     """
 
     def __init__(
-        self, graphs: dict[str, Graph], window_state: str | None = None
+        self,
+        graphs: Mapping[str, Any],
+        window_state: str | None = None,
+        grid: Sequence[int] = (),
     ) -> None:
         super().__init__(graphs, "encode", *["window"] * bool(window_state))
-        self.window_state = window_state
+        self.window_state, self.grid = window_state, tuple(grid)
 
     def encode(self, source: np.ndarray) -> Arrays:
         """Reads the source: `(B, S)` ids, or images `(B, H, W, C)`, to a memory."""
@@ -141,3 +163,29 @@ class Graphs(StepGraphs):
         arrays = {"hidden": hidden, "mask": source_ids != 0}
         outputs = self.graphs["window"](arrays)
         return [outputs["focus"], outputs["windows"]]
+
+
+class LanguageModelGraphs(StepGraphs):
+    """The graphs `start`, `step` and `read` of a language model."""
+
+    def __init__(self, graphs: Mapping[str, Any], cell: str) -> None:
+        super().__init__(graphs, "read")
+        self.cell = cell
+
+    def read(
+        self, token_ids: np.ndarray, labels: np.ndarray, states: Arrays | None
+    ) -> tuple[np.ndarray, Arrays]:
+        """See `zoo.decoding.score.Scoring.segment`."""
+        if states is None:
+            states = self._first_states(len(token_ids))
+        outputs = self.graphs["read"](
+            {"token_ids": token_ids, "labels": labels, **states}
+        )
+        return outputs["sums"], {name: outputs[f"new_{name}"] for name in states}
+
+    def _first_states(self, rows):
+        return {
+            tensor["name"]: np.zeros((rows, *tensor["shape"][1:]), tensor["dtype"])
+            for tensor in self.graphs["read"].described["inputs"]
+            if tensor["name"] not in ("token_ids", "labels")
+        }

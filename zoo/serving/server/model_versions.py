@@ -12,18 +12,19 @@ import numpy as np
 from zoo.files import StrPath
 from zoo.serving.export.export_folder import versions
 from zoo.serving.export.model_server import LABELS, MAX_BATCH_SIZE, VERSIONS
-from zoo.serving.server.request_batching import Request
+from zoo.serving.protocol import DEFAULT
+from zoo.serving.server.load_version import load_version
 from zoo.serving.server.signatures import (
-    DEFAULT,
     Inputs,
     Refusal,
+    Request,
     Rows,
     Signature,
-    load_version,
+    invalid,
     stack,
 )
 
-logger = logging.getLogger("zoo.serving.server")
+logger = logging.getLogger("zoo.serving")
 Run = Callable[[Request], Awaitable[Rows]]
 
 
@@ -40,11 +41,15 @@ class ServedModel:
         run: what runs requests.
         load: function of a version's folder that returns its signatures by name.
 
+    Attributes:
+        loaded: version -> its signatures by name, the oldest first.
+        failures: version -> why it could not be loaded.
+
     Example:
         ```python
         model = ServedModel("luong_local", "exports/onnx/luong_local", run)
         model.refresh()
-        await model.answer(model.signature("translate", 1), {"text": ["A dog runs."]})
+        await model.answer(model.signature("translate"), {"text": ["A dog runs."]})
         ```
     """
 
@@ -57,9 +62,10 @@ class ServedModel:
     ) -> None:
         self.name, self.folder = name, Path(folder)
         self._run, self._load = run, load
-        # Replaced as a whole, since other threads read it.
-        self._loaded: dict[int, dict[str, Signature]] = {}
-        self._failed: dict[int, tuple[Any, str]] = {}  # its files, and what was wrong
+        # Both are replaced as a whole, since other threads read them.
+        self.loaded: dict[int, dict[str, Signature]] = {}
+        self.failures: dict[int, str] = {}
+        self._broken: dict[int, Any] = {}  # the files of versions that failed
         self._refreshing = threading.Lock()
 
     # === Versions ===
@@ -67,57 +73,48 @@ class ServedModel:
         """Loads new versions of the folder, and unloads those that are too old.
 
         Requests that have been accepted are answered by the version they were for.
-
-        Returns:
-            Whether anything has changed.
+        Returns whether anything has changed.
         """
         with self._refreshing:
-            return self._refresh(versions(self.folder))
+            there = versions(self.folder)
+            if not there:  # a volume that is away for a moment
+                return False
+            loaded = {n: found for n, found in self.loaded.items() if n in there}
+            self.failures = {n: why for n, why in self.failures.items() if n in there}
+            for number in there[-VERSIONS:]:
+                if number not in loaded:
+                    loaded |= self._load_version(number)
+            newest = sorted(loaded)[-VERSIONS:]
+            changed = newest != list(self.loaded)
+            self.loaded = {number: loaded[number] for number in newest}
+            return changed
 
-    def _refresh(self, there):
-        if not there:  # a volume that is away for a moment
-            return False
-        loaded = {n: found for n, found in self._loaded.items() if n in there}
-        self._failed = {n: why for n, why in self._failed.items() if n in there}
-        for number in there[-VERSIONS:]:
-            files = _files(self.folder / str(number))
-            failed = self._failed.get(number, (None, ""))[0]
-            if number not in loaded and failed != files:
-                self._failed.pop(number, None)
-                try:
-                    loaded[number] = self._load(self.folder / str(number))
-                    logger.info("%s: loaded version %d", self.name, number)
-                except Exception as error:
-                    logger.error("%s: version %d: %s", self.name, number, error)
-                    self._failed[number] = files, str(error)
-        newest = sorted(loaded)[-VERSIONS:]
-        changed = newest != sorted(self._loaded)
-        self._loaded = {number: loaded[number] for number in newest}
-        return changed
-
-    @property
-    def versions(self) -> list[int]:
-        """The versions that are served, in ascending order."""
-        return sorted(self._loaded)
-
-    def failures(self) -> dict[int, str]:
-        """Returns why versions could not be loaded."""
-        return {number: message for number, (_, message) in self._failed.items()}
+    def _load_version(self, number):
+        """Returns a version's signatures by its number, unless it cannot be loaded."""
+        folder = self.folder / str(number)
+        stats = [(path, path.stat()) for path in sorted(folder.rglob("*"))]
+        files = [(path, stat.st_size, stat.st_mtime_ns) for path, stat in stats]
+        if number in self.failures and self._broken[number] == files:
+            return {}
+        others = {n: why for n, why in self.failures.items() if n != number}
+        try:
+            found = {number: self._load(folder)}
+        except Exception as error:
+            logger.error("%s: version %d: %s", self.name, number, error)
+            self._broken[number], self.failures = files, {**others, number: str(error)}
+            return {}
+        logger.info("%s: loaded version %d", self.name, number)
+        self.failures = others
+        return found
 
     def find(self, version: int | None = None, label: str | None = None) -> int:
-        """Returns the version that a request names. Default: the newest.
-
-        Raises:
-            Refusal: NOT_FOUND for a version that is not served, INVALID_ARGUMENT for a
-                label that no version has.
-        """
-        served = self.versions
+        """Returns the version that a request names. Default: the newest."""
+        served = list(self.loaded)
         if label is not None:
             labelled = dict(zip(LABELS, reversed(served), strict=False))
             if label not in labelled:
-                raise Refusal(
-                    "INVALID_ARGUMENT",
-                    f"{self.name} has the labels {list(labelled)}, received {label!r}",
+                raise invalid(
+                    f"{self.name} has the labels {list(labelled)}, received {label!r}"
                 )
             return labelled[label]
         if not served or version not in (None, *served):
@@ -126,68 +123,39 @@ class ServedModel:
         return served[-1] if version is None else version
 
     def signatures(self, version: int) -> dict[str, Signature]:
-        """Returns the signatures of a version by name.
-
-        Raises:
-            Refusal: NOT_FOUND if it is not served.
-        """
-        found = self._loaded.get(version)
-        if found is None:
-            raise Refusal("NOT_FOUND", f"{self.name} has the versions {self.versions}")
-        return found
+        """Returns the signatures of a version by name."""
+        return self.loaded[self.find(version)]
 
     # === Requests ===
     def signature(self, name: str | None, version: int) -> Signature:
-        """Returns a signature of a version; `serving_default` for no name.
-
-        Raises:
-            Refusal: NOT_FOUND for the version, INVALID_ARGUMENT for the name.
-        """
+        """Returns a signature of a version; `serving_default` for no name."""
         signatures = self.signatures(version)
         if (name or DEFAULT) not in signatures:
-            raise Refusal(
-                "INVALID_ARGUMENT",
+            raise invalid(
                 f"{self.name} has the signatures {sorted(signatures)}, received "
-                f"{name!r}",
+                f"{name!r}"
             )
         return signatures[name or DEFAULT]
 
     async def answer(
         self, signature: Signature, inputs: Inputs
     ) -> dict[str, np.ndarray]:
-        """Runs a request.
+        """Runs a signature of this model's.
 
-        Args:
-            signature: one of this model's.
-            inputs: input name -> texts, or bytes.
-
-        Returns:
-            Output name -> array, text as str objects, numbers as float32.
-
-        Raises:
-            Refusal: INVALID_ARGUMENT for other inputs than the signature's, of unequal
-                length, or too long; INTERNAL for anything else that goes wrong.
+        Returns output name -> array, text as str objects, numbers as float32.
         """
         counts = {name: len(texts) for name, texts in inputs.items()}
         if set(counts) != set(signature.inputs) or len(set(counts.values())) != 1:
-            raise Refusal(
-                "INVALID_ARGUMENT",
+            raise invalid(
                 f"there must be equally many rows of {list(signature.inputs)}, "
-                f"received {counts}",
+                f"received {counts}"
             )
         request = Request(signature, inputs)
-        if request.count > MAX_BATCH_SIZE:
-            raise Refusal(
-                "INVALID_ARGUMENT",
-                f"a request may have {MAX_BATCH_SIZE} rows, received {request.count}",
+        if request.rows() > MAX_BATCH_SIZE:
+            raise invalid(
+                f"a request may have {MAX_BATCH_SIZE} rows, received {request.rows()}"
             )
-        try:
-            rows = await self._run(request)
-        except Refusal:
-            raise
-        except Exception as error:
-            logger.exception("%s failed", self.name)
-            raise Refusal("INTERNAL", f"{type(error).__name__}: {error}") from error
+        rows = await self._run(request)
         return {
             name: stack(rows[name], *like) for name, like in signature.outputs.items()
         }
@@ -196,12 +164,7 @@ class ServedModel:
 def open_models(
     folders: Mapping[str, StrPath], run: Run, threads: int = 1
 ) -> dict[str, ServedModel]:
-    """Loads models.
-
-    Args:
-        folders: name -> folder of versions.
-        run: what runs requests.
-        threads: threads that one operation may use.
+    """Loads models, name -> folder; `threads` are those of one operation.
 
     Raises:
         ValueError: if no version of one can be loaded.
@@ -210,22 +173,14 @@ def open_models(
     models = {name: ServedModel(name, f, run, load) for name, f in folders.items()}
     for model in models.values():
         model.refresh()
-        if not model.versions:
-            why = model.failures() or f"there is no version in {model.folder}"
+        if not model.loaded:
+            why = model.failures or f"there is no version in {model.folder}"
             raise ValueError(f"{model.name} cannot be served: {why}")
     return models
 
 
-def watch(models: Iterable[ServedModel], seconds: float = 1.0) -> Callable[[], None]:
-    """Refreshes models in a thread, again and again.
-
-    Args:
-        models: the models.
-        seconds: pause between two looks at their folders.
-
-    Returns:
-        A function that ends the thread.
-    """
+def watch(models: Iterable[ServedModel], seconds: float = 1.0) -> threading.Event:
+    """Refreshes models in a thread, again and again, until the event is set."""
     models, stop = list(models), threading.Event()
 
     def run():
@@ -236,17 +191,5 @@ def watch(models: Iterable[ServedModel], seconds: float = 1.0) -> Callable[[], N
                 except Exception:
                     logger.exception("%s: its folder cannot be read", model.name)
 
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-
-    def end():
-        stop.set()
-        thread.join()
-
-    return end
-
-
-def _files(folder):
-    """Returns what changes when a file of a folder does."""
-    found = [(path, path.stat()) for path in sorted(folder.rglob("*"))]
-    return [(path, stat.st_size, stat.st_mtime_ns) for path, stat in found]
+    threading.Thread(target=run, daemon=True).start()
+    return stop

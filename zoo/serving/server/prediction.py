@@ -1,8 +1,6 @@
 """TensorFlow Serving's gRPC API: what its methods answer, for any gRPC server."""
 
 import functools
-import importlib.util
-import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,8 +9,6 @@ from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 
 from zoo.backend import quiet_start
-from zoo.serving.export.model_server import MAX_BATCH_SIZE
-from zoo.serving.server.bodies import MOST_REQUEST_BYTES
 from zoo.serving.server.model_versions import ServedModel
 from zoo.serving.server.rest import (
     model_metadata,
@@ -20,8 +16,8 @@ from zoo.serving.server.rest import (
     read_values,
     served_model,
 )
-from zoo.serving.server.server_options import INSTALL
-from zoo.serving.server.signatures import Refusal
+from zoo.serving.server.server_options import INSTALL, MAX_REQUEST_BYTES
+from zoo.serving.server.signatures import Refusal, internal, invalid
 from zoo.strings import describe
 
 # Service -> its methods; the service's others are UNIMPLEMENTED, as gRPC says itself.
@@ -33,27 +29,22 @@ _STRING, _FLOAT = 7, 1  # of the enum DataType
 _SIGNATURES = "signature_def"  # the only metadata that there is
 # UTF-8 bytes of an error's text. gRPC writes each as up to three, in a header, and
 # clients refuse headers of more than 8 KiB.
-_MOST_DETAILS = 4096 // 3
-
-logger = logging.getLogger("zoo.serving.server")
+_MAX_DETAILS = 4096 // 3
 
 
 @functools.cache
 def message(name: str) -> Any:
-    """Returns the class of a message of TensorFlow Serving's, such as "PredictRequest".
-
-    Raises:
-        ModuleNotFoundError: without tensorflow-serving-api.
-    """
-    if importlib.util.find_spec("tensorflow_serving") is None:
-        raise ModuleNotFoundError("tensorflow-serving-api", name="tensorflow_serving")
-    with quiet_start():
-        from tensorflow_serving.apis import (
-            get_model_metadata_pb2,
-            get_model_status_pb2,
-            predict_pb2,
-        )
-
+    """Returns the class of one of TensorFlow Serving's messages by its name."""
+    try:
+        with quiet_start():
+            from tensorflow_serving.apis import (
+                get_model_metadata_pb2,
+                get_model_status_pb2,
+                predict_pb2,
+            )
+    except ModuleNotFoundError as error:
+        text = f"gRPC needs {error.name} on the server: {INSTALL}"
+        raise Refusal("UNIMPLEMENTED", text) from None
     modules = predict_pb2, get_model_metadata_pb2, get_model_status_pb2
     return next(vars(module)[name] for module in modules if name in vars(module))
 
@@ -81,71 +72,50 @@ class PredictionAPI:
             data: the request's message.
 
         Raises:
-            Refusal: RESOURCE_EXHAUSTED for too many bytes, INVALID_ARGUMENT if they are
-                not the message, UNIMPLEMENTED without tensorflow-serving-api, what the
-                model refuses, and INTERNAL for anything else that goes wrong.
+            Refusal: if it is refused, or anything goes wrong.
         """
-        try:
-            return await self._answer(method, data)
-        except Refusal:
-            raise
-        except ModuleNotFoundError as error:
-            text = f"gRPC needs {error.name} on the server: {INSTALL}"
-            raise Refusal("UNIMPLEMENTED", text) from None
-        except Exception as error:
-            logger.exception("%s failed", method)
-            raise Refusal("INTERNAL", f"{type(error).__name__}: {error}") from error
-
-    async def _answer(self, method, data):
-        check_size(len(data))
-        try:
-            request = message(f"{method}Request").FromString(data)
-        except DecodeError as error:
-            raise Refusal("INVALID_ARGUMENT", f"{method}: {error}") from None
-        spec = request.model_spec
-        if not spec.name:
-            raise Refusal("INVALID_ARGUMENT", "Missing ModelSpec")
-        model = served_model(self.models, spec.name)
-        version = spec.version.value if spec.HasField("version") else None
-        place = version, spec.version_label or None
-        if method == "Predict":
-            return await _predict(model, *place, request)
-        return (_status if method == "GetModelStatus" else _metadata)(
-            model, *place, request
-        )
+        with internal(method):
+            check_size(len(data))
+            try:
+                request = message(f"{method}Request").FromString(data)
+            except DecodeError as error:
+                raise invalid(f"{method}: {error}") from None
+            spec = request.model_spec
+            if not spec.name:
+                raise invalid("Missing ModelSpec")
+            model = served_model(self.models, spec.name)
+            version = spec.version.value if spec.HasField("version") else None
+            place = version, spec.version_label or None
+            if method == "GetModelStatus":
+                answer = message("GetModelStatusResponse")()
+                return json_format.ParseDict(model_status(model, *place), answer)
+            number = model.find(*place)
+            if method == "Predict":
+                return await _predict(model, number, request)
+            return _metadata(model, number, request)
 
 
 def check_size(size: int) -> None:
-    """Refuses a request of too many bytes.
-
-    Raises:
-        Refusal: RESOURCE_EXHAUSTED, gRPC's code for it.
-    """
-    if size > MOST_REQUEST_BYTES:
+    """Refuses a request of too many bytes, by the code that gRPC has for it."""
+    if size > MAX_REQUEST_BYTES:
         raise Refusal(
             "RESOURCE_EXHAUSTED",
-            f"a request may have {MOST_REQUEST_BYTES:,} bytes, received {size:,}",
+            f"a request may have {MAX_REQUEST_BYTES:,} bytes, received {size:,}",
         )
 
 
 def cut_details(text: str) -> str:
     """Returns as much of an error's text as has room in gRPC's headers."""
-    return text.encode("utf-8", "replace")[:_MOST_DETAILS].decode("utf-8", "ignore")
+    return text.encode("utf-8", "replace")[:_MAX_DETAILS].decode("utf-8", "ignore")
 
 
-def _status(model, version, label, _):
-    answer = message("GetModelStatusResponse")()
-    return json_format.ParseDict(model_status(model, version, label), answer)
-
-
-def _metadata(model, version, label, request):
+def _metadata(model, number, request):
     wanted = list(request.metadata_field)
     if set(wanted) != {_SIGNATURES}:
-        raise Refusal(
-            "INVALID_ARGUMENT",
+        raise invalid(
             f"metadata_field must be {_SIGNATURES!r}, received {describe(wanted)}",
         )
-    found = model_metadata(model, model.find(version, label))
+    found = model_metadata(model, number)
     answer = message("GetModelMetadataResponse")()
     json_format.ParseDict(found["model_spec"], answer.model_spec)
     signatures = json_format.ParseDict(
@@ -155,25 +125,21 @@ def _metadata(model, version, label, request):
     return answer
 
 
-async def _predict(model, version, label, request):
-    number = model.find(version, label)
+async def _predict(model, number, request):
     name = request.model_spec.signature_name
     signature = model.signature(name, number)
     wanted = list(request.output_filter) or list(signature.outputs)
     if unknown := set(wanted) - set(signature.outputs):
-        raise Refusal(
-            "INVALID_ARGUMENT",
+        raise invalid(
             f"the outputs are {list(signature.outputs)}, received {sorted(unknown)}",
         )
     if len(set(wanted)) < len(wanted):
-        raise Refusal(
-            "INVALID_ARGUMENT",
+        raise invalid(
             f"output_filter must name each output once, received {describe(wanted)}",
         )
     # Before any text is read.
     if set(request.inputs) != set(signature.inputs):
-        raise Refusal(
-            "INVALID_ARGUMENT",
+        raise invalid(
             f"expected the inputs {list(signature.inputs)}, received "
             f"{describe(sorted(request.inputs))}",
         )
@@ -200,16 +166,9 @@ def _read(tensor, name):
         and sizes == [len(values)]
     )
     if not fits:
-        raise Refusal(
-            "INVALID_ARGUMENT",
+        raise invalid(
             f"{name} must be a tensor of strings (B,), received the type "
             f"{tensor.dtype} of the shape {describe(sizes)} with {len(values)} strings",
-        )
-    if len(values) > MAX_BATCH_SIZE:
-        raise Refusal(
-            "INVALID_ARGUMENT",
-            f"a request may have {MAX_BATCH_SIZE} rows, received {len(values)} of "
-            f"{name}",
         )
     return read_values(values, name)
 

@@ -19,28 +19,13 @@ from zoo.serving.server.prediction import (
     cut_details,
     message,
 )
-from zoo.serving.server.request_batching import Request, joined, run_together
 from zoo.serving.server.rest import RESTAPI
-from zoo.serving.server.server_options import (
-    deployment_options,
-    read_options,
-    replica_arguments,
-)
-from zoo.serving.server.signatures import Refusal, Rows
+from zoo.serving.server.server_options import deployment_options, read_options
+from zoo.serving.server.signatures import Refusal, Request, Rows, joined, run_together
 
 
 class Replica:
-    """Models in a process of their own, behind Ray's proxies.
-
-    Args:
-        models: name -> folder of versions.
-        threads: threads of one operation.
-        batch_size: texts that run together; a larger request runs in parts.
-        wait: seconds that a batch waits for more texts.
-
-    Raises:
-        ValueError: if no version of a model can be loaded.
-    """
+    """Models in a process of their own, behind Ray's proxies; see `OPTIONS`."""
 
     def __init__(
         self,
@@ -54,7 +39,7 @@ class Replica:
         batch.set_max_batch_size(batch_size)
         batch.set_batch_wait_timeout_s(wait)
         self._batch_size = batch_size
-        with contextlib.suppress(ModuleNotFoundError):
+        with contextlib.suppress(Refusal):
             message("PredictRequest")  # imports TensorFlow, before a client waits
         served = open_models(models, self._run, threads)
         self._rest, self._grpc = RESTAPI(served), PredictionAPI(served)
@@ -69,7 +54,7 @@ class Replica:
                 raise result
         return results[0] if len(results) == 1 else joined(results)
 
-    @serve.batch(batch_size_fn=lambda requests: sum(max(r.count, 1) for r in requests))
+    @serve.batch(batch_size_fn=lambda requests: sum(max(r.rows(), 1) for r in requests))
     async def _batch(self, requests: list[Request]) -> list[Any]:
         """Ray's batching: called with a request each, it runs with a list of them."""
         return await asyncio.to_thread(run_together, requests)
@@ -116,7 +101,7 @@ def _set_up_logging():
     """Makes the process log what it loads, and no warning of each text."""
     warnings.simplefilter("ignore", UserWarning)  # of each text that is cut
     logging.basicConfig(format="%(name)s: %(message)s", level=logging.WARNING)
-    logging.getLogger("zoo.serving.server").setLevel(logging.INFO)
+    logging.getLogger("zoo.serving").setLevel(logging.INFO)
 
 
 def build(args: Mapping[str, Any]) -> serve.Application:
@@ -124,10 +109,8 @@ def build(args: Mapping[str, Any]) -> serve.Application:
 
     Args:
         args: see `zoo.serving.server.server_options.read_options`.
-
-    Raises:
-        ValueError: for arguments that are not the application's.
     """
     options = read_options(args)
     deploy: Any = serve.deployment(name="zoo", **deployment_options(options))
-    return deploy(Replica).bind(**replica_arguments(options))
+    names = "models", "threads", "batch_size", "wait"
+    return deploy(Replica).bind(**{name: options[name] for name in names})

@@ -1,16 +1,20 @@
-"""Code that Ray Serve's proxies run: the gRPC services, and the REST API's errors.
+"""Code that Ray Serve's proxies run: limits of requests, and the APIs' errors.
 
 Ray imports `add_services` by its name in `grpc_options`, and `middlewares` by the
 environment variable RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH.
 """
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import grpc
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse
 
-from zoo.serving.server.bodies import MOST_REQUEST_BYTES, BoundedBodies, send_error
 from zoo.serving.server.prediction import SERVICES
+from zoo.serving.server.server_options import MAX_REQUEST_BYTES
 
 _GONE = "the replica that had the request is gone: it has to be sent again"
 
@@ -46,7 +50,7 @@ def _handler(call):
 
 
 def _bounded(data: bytes) -> bytes | int:
-    return data if len(data) <= MOST_REQUEST_BYTES else len(data)
+    return data if len(data) <= MAX_REQUEST_BYTES else len(data)
 
 
 def _unavailable_without_answer(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -71,9 +75,52 @@ def _unavailable_without_answer(call: Callable[..., Any]) -> Callable[..., Any]:
 # === REST ===
 def middlewares() -> list[Any]:
     """Returns the middlewares of the HTTP proxies."""
-    from starlette.middleware import Middleware
-
     return [Middleware(RESTErrors), Middleware(BoundedBodies)]
+
+
+class BoundedBodies:
+    """ASGI middleware that gives an application whole bodies only.
+
+    A larger body than `most` bytes is read to its end, so that the sender gets the
+    answer, but not kept: status 400. One that takes more than `seconds` gets 408.
+    """
+
+    def __init__(
+        self, app: Any, most: int = MAX_REQUEST_BYTES, seconds: float = 30.0
+    ) -> None:
+        self.app, self.most, self.seconds = app, most, seconds
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """See ASGI: https://asgi.readthedocs.io/en/latest/specs/www.html."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        try:
+            body = await asyncio.wait_for(self._read(scope, receive), self.seconds)
+        except TimeoutError:
+            text = f"the body did not arrive within {self.seconds:g} s"
+            await _error(408, text)(scope, receive, send)
+            return
+        except ClientDisconnect:
+            return
+        if len(body) > self.most:
+            text = f"a body may have {self.most:,} bytes, and this one has more"
+            await _error(400, text)(scope, receive, send)
+            return
+        messages = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def replay():
+            return messages.pop() if messages else await receive()
+
+        await self.app(scope, replay, send)
+
+    async def _read(self, scope, receive):
+        """Returns the body, or the beginning of one that is too large."""
+        body = bytearray()
+        async for part in Request(scope, receive).stream():
+            if len(body) <= self.most:
+                body += part
+        return bytes(body)
 
 
 class RESTErrors:
@@ -81,9 +128,6 @@ class RESTErrors:
 
     They become `{"error": …}`: 504 where a request took too long, 503 where a replica
     died over it, else Ray's status. Ray's own paths, `/-/…`, stay as they are.
-
-    Args:
-        app: the application.
     """
 
     def __init__(self, app: Any) -> None:
@@ -110,7 +154,8 @@ class RESTErrors:
 
         await self.app(scope, receive, check)
         if not started:
-            await send_error(send, status, b"".join(text).decode("utf-8", "replace"))
+            answer = _error(status, b"".join(text).decode("utf-8", "replace"))
+            await answer(scope, receive, send)
 
 
 def _is_ours(start):
@@ -118,3 +163,8 @@ def _is_ours(start):
         name.lower() == b"content-type" and value.startswith(b"application/json")
         for name, value in start["headers"]
     )
+
+
+def _error(status: int, text: str) -> JSONResponse:
+    """Returns an error of the REST API, which ends the connection."""
+    return JSONResponse({"error": text}, status, {"connection": "close"})

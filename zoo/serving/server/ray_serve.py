@@ -20,7 +20,7 @@ from typing import Any
 from zoo.backend import usable_cores
 from zoo.serving.export.export_folder import versions
 from zoo.serving.protocol import MAX_ANSWER_BYTES
-from zoo.serving.server.server_options import make_parser, most_processors, read_options
+from zoo.serving.server.server_options import make_parser, read_options
 
 NAME = "zoo"  # of the application
 _SIGNALS = signal.SIGTERM, signal.SIGINT
@@ -28,7 +28,9 @@ _SIGNALS = signal.SIGTERM, signal.SIGINT
 # Ray has one limit for requests and answers: that of the largest answer, alignments,
 # which a client takes. The proxies pass on no request of more than 8 MiB.
 ENVIRONMENT = {
-    "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH": f"{__package__}.ray_proxy.middlewares",
+    "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH": (
+        "zoo.serving.server.ray_proxy.middlewares"
+    ),
     "RAY_SERVE_GRPC_MAX_MESSAGE_SIZE": str(MAX_ANSWER_BYTES),
     "RAY_USAGE_STATS_ENABLED": "0",
 }
@@ -38,11 +40,7 @@ _OBJECTS = 2**28
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Serves models until the process is stopped.
-
-    Args:
-        argv: the arguments. Default: those of the process.
-    """
+    """Serves models until the process is stopped."""
     parser = make_parser((__doc__ or "").partition("\n")[0])
     given = vars(parser.parse_args(argv))
     given["models"] = folders = dict(given["models"])
@@ -64,22 +62,18 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _serve(
     options: dict[str, Any], address: str, host: str, port: int, rest_port: int
 ) -> None:
-    """Runs the application until a signal stops the process.
-
-    Raises:
-        KeyboardInterrupt: at the signal.
-        SystemExit: if it cannot start, or the cluster has one already.
-    """
+    """Runs the application until a signal stops the process, by KeyboardInterrupt."""
     import ray
     from ray import serve
 
     from zoo.serving.server.ray_app import build
 
     local = address == "local"
+    replicas = options["max_replicas"] or options["replicas"]
     ray.init(
         address=address,
         # So many that no replica waits for a processor that isn't there.
-        num_cpus=max(usable_cores(), most_processors(options)) if local else None,
+        num_cpus=max(usable_cores(), replicas * options["threads"]) if local else None,
         object_store_memory=_OBJECTS if local else None,
         include_dashboard=False if local else None,
         logging_level=logging.WARNING,

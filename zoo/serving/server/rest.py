@@ -5,7 +5,6 @@ server's own code (`json_tensor.cc`, `http_rest_api_handler.cc`).
 """
 
 import base64
-import binascii
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ import numpy as np
 
 from zoo.serving.protocol import CODES, takes_bytes
 from zoo.serving.server.model_versions import ServedModel
-from zoo.serving.server.signatures import Inputs, Refusal
+from zoo.serving.server.signatures import Inputs, Refusal, internal, invalid
 from zoo.strings import describe, replace_surrogates
 
 # gRPC code -> HTTP status; of two, the usual one.
@@ -25,7 +24,6 @@ _PATH = re.compile(
     r"(?:/versions/(?P<version>\d{1,18})|/labels/(?P<label>[^/:]+))?"
     r"(?P<verb>:predict|/metadata)?"
 )
-_DTYPES = {"text": "DT_STRING", "number": "DT_FLOAT"}
 
 
 class RESTAPI:
@@ -48,7 +46,8 @@ class RESTAPI:
     async def answer(self, method: str, path: str, body: bytes) -> tuple[int, Any]:
         """Returns the HTTP status and the JSON value that answer a request."""
         try:
-            return 200, await self._answer(method, path, body)
+            with internal(f"{method} {path}"):
+                return 200, await self._answer(method, path, body)
         except Refusal as refusal:
             return STATUSES[refusal.code], {"error": str(refusal)}
 
@@ -56,7 +55,7 @@ class RESTAPI:
         found = _PATH.fullmatch(path)
         verb = found["verb"] if found else None
         if not found or method != ("POST" if verb == ":predict" else "GET"):
-            raise Refusal("INVALID_ARGUMENT", f"Malformed request: {method} {path}")
+            raise invalid(f"Malformed request: {method} {path}")
         model = served_model(self.models, found["model"])
         version = int(found["version"]) if found["version"] else None
         if verb is None:
@@ -67,9 +66,8 @@ class RESTAPI:
         request = read_json(body)
         name = request.get("signature_name", "")
         if not isinstance(name, str):
-            raise Refusal(
-                "INVALID_ARGUMENT",
-                f"'signature_name' must be a string, received {describe(name)}",
+            raise invalid(
+                f"'signature_name' must be a string, received {describe(name)}"
             )
         signature = model.signature(name, number)
         inputs = read_inputs(request, signature.inputs)
@@ -78,11 +76,7 @@ class RESTAPI:
 
 
 def served_model(models: Mapping[str, ServedModel], name: str) -> ServedModel:
-    """Returns a model by its name.
-
-    Raises:
-        Refusal: NOT_FOUND if there is none.
-    """
+    """Returns a model by its name, or refuses the request."""
     if name not in models:
         raise Refusal(
             "NOT_FOUND", f"the models are {sorted(models)}, received {name!r}"
@@ -92,51 +86,59 @@ def served_model(models: Mapping[str, ServedModel], name: str) -> ServedModel:
 
 # === Requests ===
 def read_json(body: bytes) -> dict[str, Any]:
-    """Returns the object that the body of a request holds.
-
-    Raises:
-        Refusal: INVALID_ARGUMENT if it isn't one, in UTF-8.
-    """
+    """Returns the object that the body of a request holds, in UTF-8."""
     try:
         request = json.loads(body.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise Refusal("INVALID_ARGUMENT", f"JSON Parse error: {error}") from None
+        raise invalid(f"JSON Parse error: {error}") from None
     if not isinstance(request, dict):
-        raise Refusal(
-            "INVALID_ARGUMENT", f"JSON must be an object, received {describe(request)}"
-        )
+        raise invalid(f"JSON must be an object, received {describe(request)}")
     return request
 
 
 def read_inputs(request: dict[str, Any], names: Sequence[str]) -> Inputs:
-    """Returns the values of each input, from rows ("instances") or columns ("inputs").
-
-    Args:
-        request: the object of the request.
-        names: the inputs of the signature.
-
-    Raises:
-        Refusal: INVALID_ARGUMENT if it has both or neither, other inputs, or what
-            `read_values` refuses.
-    """
+    """Returns the values of each input, from "instances" or "inputs"."""
     if ("instances" in request) == ("inputs" in request):
-        raise Refusal(
-            "INVALID_ARGUMENT",
+        raise invalid(
             "expected one of 'instances' and 'inputs', received the keys "
-            f"{describe(list(request))}",
+            f"{describe(list(request))}"
         )
     if "instances" in request:
         values = _columns(request["instances"], names)
     else:
         values = request["inputs"]
         if not isinstance(values, dict) or _encoded(values):
-            values = dict.fromkeys(_only(names, "'inputs'"), values)
+            values = _only(names, "inputs", values)
     if set(values) != set(names):
-        raise Refusal(
-            "INVALID_ARGUMENT",
-            f"expected the inputs {list(names)}, received {describe(list(values))}",
+        raise invalid(
+            f"expected the inputs {list(names)}, received {describe(list(values))}"
         )
     return {name: read_values(values[name], name) for name in names}
+
+
+def _columns(instances, names):
+    """Returns the values of each input, from a list of values or of objects."""
+    if instances == []:
+        raise invalid("'instances' must not be empty")
+    if not isinstance(instances, list):
+        raise invalid(
+            f"'instances' must be a list of values, received {describe(instances)}"
+        )
+    if not any(isinstance(row, dict) and not _encoded(row) for row in instances):
+        return _only(names, "instances", instances)
+    for place, row in enumerate(instances):
+        if not isinstance(row, dict) or set(row) != set(names):
+            raise invalid(
+                f"instances[{place}] must be an object with the keys {list(names)}, "
+                f"received {describe(row)}"
+            )
+    return {name: [row[name] for row in instances] for name in names}
+
+
+def _only(names, key, values):
+    if len(names) != 1:
+        raise invalid(f"'{key}' must name the inputs {list(names)} in objects")
+    return dict.fromkeys(names, values)
 
 
 def read_values(values: Any, name: str) -> list[Any]:
@@ -144,50 +146,11 @@ def read_values(values: Any, name: str) -> list[Any]:
 
     Each may be bytes or `{"b64": …}`, and a text may be a str. Bytes of a text that are
     not UTF-8 become U+FFFD.
-
-    Args:
-        values: the list.
-        name: the input's name.
-
-    Raises:
-        Refusal: INVALID_ARGUMENT for anything else.
     """
     if not isinstance(values, list):
-        raise Refusal(
-            "INVALID_ARGUMENT",
-            f"{name} must be a list, received {describe(values)}",
-        )
+        raise invalid(f"{name} must be a list, received {describe(values)}")
     read = _bytes if takes_bytes(name) else _text
     return [read(value, f"{name}[{place}]") for place, value in enumerate(values)]
-
-
-def _columns(instances, names):
-    """Returns the values of each input, from a list of values or of objects."""
-    if instances == []:
-        raise Refusal("INVALID_ARGUMENT", "'instances' must not be empty")
-    if not isinstance(instances, list):
-        raise Refusal(
-            "INVALID_ARGUMENT",
-            f"'instances' must be a list of values, received {describe(instances)}",
-        )
-    if not any(isinstance(row, dict) and not _encoded(row) for row in instances):
-        return dict.fromkeys(_only(names, "'instances'"), instances)
-    for place, row in enumerate(instances):
-        if not isinstance(row, dict) or set(row) != set(names):
-            raise Refusal(
-                "INVALID_ARGUMENT",
-                f"instances[{place}] must be an object with the keys {list(names)}, "
-                f"received {describe(row)}",
-            )
-    return {name: [row[name] for row in instances] for name in names}
-
-
-def _only(names, what):
-    if len(names) != 1:
-        raise Refusal(
-            "INVALID_ARGUMENT", f"{what} must name the inputs {list(names)} in objects"
-        )
-    return names
 
 
 def _encoded(value):
@@ -199,17 +162,16 @@ def _decoded(value, name):
     if _encoded(value) and isinstance(value["b64"], str):
         try:
             return base64.b64decode(value["b64"], validate=True)
-        except (binascii.Error, ValueError):
-            raise Refusal("INVALID_ARGUMENT", f"{name} is not base64") from None
+        except ValueError:
+            raise invalid(f"{name} is not base64") from None
     return value
 
 
 def _bytes(value, name):
     value = _decoded(value, name)
     if not isinstance(value, bytes):
-        raise Refusal(
-            "INVALID_ARGUMENT",
-            f'{name} must be bytes, in JSON {{"b64": …}}, received {describe(value)}',
+        raise invalid(
+            f'{name} must be bytes, in JSON {{"b64": …}}, received {describe(value)}'
         )
     return value
 
@@ -219,9 +181,7 @@ def _text(value, name):
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     if not isinstance(value, str):
-        raise Refusal(
-            "INVALID_ARGUMENT", f"{name} must be a string, received {describe(value)}"
-        )
+        raise invalid(f"{name} must be a string, received {describe(value)}")
     return replace_surrogates(value)
 
 
@@ -244,14 +204,9 @@ def write_outputs(outputs: Mapping[str, np.ndarray], rows: bool) -> dict[str, An
 def model_status(
     model: ServedModel, version: int | None = None, label: str | None = None
 ) -> dict[str, Any]:
-    """Returns the states of a model's versions, or of one: a GetModelStatusResponse.
-
-    Raises:
-        Refusal: NOT_FOUND for a version that is not served, INVALID_ARGUMENT for a
-            label that no version has.
-    """
-    states = dict.fromkeys(model.versions, ("AVAILABLE", "OK", ""))
-    for number, message in model.failures().items():
+    """Returns the states of a model's versions, or of one: a GetModelStatusResponse."""
+    states = dict.fromkeys(model.loaded, ("AVAILABLE", "OK", ""))
+    for number, message in model.failures.items():
         states[number] = "END", "UNKNOWN", message
     if label is not None or version not in (None, *states):
         version = model.find(version, label)
@@ -269,11 +224,7 @@ def model_status(
 
 
 def model_metadata(model: ServedModel, version: int) -> dict[str, Any]:
-    """Returns the signatures of a version: a GetModelMetadataResponse.
-
-    Raises:
-        Refusal: NOT_FOUND if the version is not served.
-    """
+    """Returns the signatures of a version: a GetModelMetadataResponse."""
     signatures = {
         name: {
             "inputs": _tensors(dict.fromkeys(signature.inputs, ("text", 1))),
@@ -289,14 +240,13 @@ def model_metadata(model: ServedModel, version: int) -> dict[str, Any]:
     }
 
 
-def _tensors(likes: Mapping[str, tuple[str, int]]) -> dict[str, Any]:
+def _tensors(likes):
+    dtypes = {"text": "DT_STRING", "number": "DT_FLOAT"}
+    dim = {"size": "-1", "name": ""}
     return {
         name: {
-            "dtype": _DTYPES[kind],
-            "tensor_shape": {
-                "dim": [{"size": "-1", "name": ""}] * rank,
-                "unknown_rank": False,
-            },
+            "dtype": dtypes[kind],
+            "tensor_shape": {"dim": [dim] * rank, "unknown_rank": False},
             "name": name,
         }
         for name, (kind, rank) in likes.items()

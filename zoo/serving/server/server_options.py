@@ -1,15 +1,16 @@
-"""The command of Ray's server: its options, and the deployment that they make."""
+"""The options of Ray's server: of its command, of a Serve config, of `zoo serve`."""
 
 import argparse
 import importlib.util
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from zoo.checks import above_zero, positive, zero_or_above
 from zoo.files import StrPath
 
+MAX_REQUEST_BYTES = 8 * 2**20
 _PACKAGES = "ray", "fastapi", "uvicorn", "grpc"  # without which it does not start
 INSTALL = 'pip install "attention-zoo[ray]"'
 
@@ -38,12 +39,11 @@ _PLACE = {
     ),
     "address": ("local", "of a Ray cluster; local: one for this process alone"),
 }
-_CHECKS = {
-    **dict.fromkeys(("threads", "batch_size", "queue"), positive),
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    **dict.fromkeys(OPTIONS, positive),
     **dict.fromkeys(("timeout", "target_ongoing_requests"), above_zero),
     "wait": zero_or_above,
 }
-_REPLICAS = ("replicas", "min_replicas", "max_replicas")
 
 
 def make_parser(description: str) -> argparse.ArgumentParser:
@@ -79,51 +79,38 @@ def read_options(args: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises:
         ValueError: for other names, no models, values of another type or out of range,
-            or numbers of replicas that don't fit; see `read_replicas`.
+            or numbers of replicas that don't fit: both `replicas` and autoscaling, a
+            minimum without a maximum or above it.
     """
-    options: dict[str, Any] = {
+    defaults = {
         name: None if isinstance(default, type) else default
         for name, (default, _) in OPTIONS.items()
     }
-    if unknown := sorted(set(args) - {"models", *options}):
+    if unknown := sorted(set(args) - {"models", *OPTIONS}):
         raise ValueError(
-            f"The arguments are models, {', '.join(options)}. Received: "
+            f"The arguments are models, {', '.join(OPTIONS)}. Received: "
             f"{', '.join(unknown)}"
         )
-    options["models"] = None
-    options.update((key, value) for key, value in args.items() if value is not None)
-    if not isinstance(options["models"], Mapping) or not options["models"]:
-        raise ValueError(
-            f"models must be name -> folder. Received: {options['models']!r}"
-        )
+    models = args.get("models")
+    if not isinstance(models, Mapping) or not models:
+        raise ValueError(f"models must be name -> folder. Received: {models!r}")
+    given = {name: value for name, value in args.items() if value is not None}
+    options = {**defaults, **given, "models": dict(models)}
     for name, check in _CHECKS.items():
-        options[name] = check(name, options[name])
-    return {**options, **read_replicas(*(options[name] for name in _REPLICAS))}
-
-
-def read_replicas(
-    replicas: int | None, min_replicas: int | None, max_replicas: int | None
-) -> dict[str, int | None]:
-    """Returns the options of these names, with their defaults: 1 replica, or from 1 on.
-
-    Raises:
-        ValueError: for both `replicas` and autoscaling, a minimum without a maximum or
-            above it, or anything but positive integers.
-    """
-    given = dict(zip(_REPLICAS, (replicas, min_replicas, max_replicas), strict=True))
-    for name, value in given.items():
-        if value is not None:
-            positive(name, value)
-    if min_replicas is None and max_replicas is None:
-        return {**given, "replicas": replicas or 1}
-    least = min_replicas or 1
-    if replicas is not None or max_replicas is None or max_replicas < least:
-        found = ", ".join(f"{name}={value}" for name, value in given.items())
+        if options[name] is not None:
+            check(name, options[name])
+    number, least, most = (
+        options[name] for name in ("replicas", "min_replicas", "max_replicas")
+    )
+    if least is most is None:
+        return {**options, "replicas": number or 1}
+    if number is not None or most is None or most < (least or 1):
         raise ValueError(
             "Expected replicas alone, or max_replicas with a min_replicas (default 1) "
-            f"that is not above it. Received: {found}"
+            f"that is not above it. Received: replicas={number}, min_replicas={least}, "
+            f"max_replicas={most}"
         )
-    return {**given, "min_replicas": least}
+    return {**options, "min_replicas": least or 1}
 
 
 def deployment_options(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,23 +129,8 @@ def deployment_options(options: Mapping[str, Any]) -> dict[str, Any]:
     }
     if options["max_replicas"] is None:
         return {**chosen, "num_replicas": options["replicas"]}
-    scaling = {
-        "min_replicas": options["min_replicas"],
-        "max_replicas": options["max_replicas"],
-        "target_ongoing_requests": options["target_ongoing_requests"],
-    }
-    return {**chosen, "autoscaling_config": scaling}
-
-
-def replica_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the arguments of a replica for options as read."""
-    chosen = {name: options[name] for name in ("threads", "batch_size", "wait")}
-    return {"models": dict(options["models"]), **chosen}
-
-
-def most_processors(options: Mapping[str, Any]) -> int:
-    """Returns how many processors all replicas have, at most."""
-    return (options["max_replicas"] or options["replicas"]) * options["threads"]
+    names = "min_replicas", "max_replicas", "target_ongoing_requests"
+    return {**chosen, "autoscaling_config": {name: options[name] for name in names}}
 
 
 def ray_command(
@@ -170,8 +142,7 @@ def ray_command(
         folder: the folder with the models' folders.
         names: the models.
         batching: whether requests are batched.
-        **options: options of `python -m zoo.serving.server.ray_serve`; None is left
-        out.
+        **options: options of the command; None is left out.
 
     Raises:
         ImportError: without Ray's packages.

@@ -1,82 +1,11 @@
-"""The signatures of a captioner: functions of image files in a TensorFlow graph."""
+"""Reads image files by operations of TensorFlow, for graphs."""
 
-from typing import Any
+import tensorflow as tf
 
 from zoo.backend import Shape, Tensor
-from zoo.images import LUMA, MAX_PIXELS, check_shape
-from zoo.serving.export.limits import Limits
-from zoo.serving.export.translator_graph import SearchSignatures
+from zoo.images import LUMA, MAX_PIXELS
 
 _PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"  # what its files begin with
-
-
-class CaptionerSignatures(SearchSignatures):
-    """The signatures of a captioner; see `SearchSignatures` and `read_images`.
-
-    Args:
-        task: a `zoo.models.ShowAttendTellCaptioner` with a preprocessor, under the
-            TensorFlow backend.
-        limits: the limits of all requests.
-
-    Raises:
-        ValueError: if its images are neither grey nor RGB.
-    """
-
-    task_name = "caption"
-    default = "caption"
-    written = "caption"
-    # Signature -> the names of its inputs.
-    inputs = {
-        "caption": ("image_bytes",),
-        "caption_n_best": ("image_bytes",),
-        "greedy": ("image_bytes",),
-        "align": ("image_bytes",),
-        "score": ("image_bytes", "caption"),
-    }
-
-    def __init__(self, task: Any, limits: Limits) -> None:
-        super().__init__(task, limits)
-        self.image_shape = task.preprocessor.image_shape
-        check_shape(self.image_shape)
-
-    # === Signatures ===
-    def caption(self, image_bytes: Tensor) -> dict[str, Tensor]:
-        """Returns `caption` and `score`, the best of the beam."""
-        return self._best(image_bytes, self.limits.beam_size)
-
-    def caption_n_best(self, image_bytes: Tensor) -> dict[str, Tensor]:
-        """Returns `captions` and `scores` `(B, n_best)`, best first.
-
-        Missing captions have the score -1e9.
-        """
-        return self._n_best(image_bytes)
-
-    def align(self, image_bytes: Tensor) -> dict[str, Tensor]:
-        """Returns the best caption with its attention weights.
-
-        Returns:
-            `caption`, `score`, `tokens` `(B, T)` and `alignment` `(B, T, rows,
-            columns)`, over the places of the grid.
-        """
-        import tensorflow as tf
-
-        found, weights = self._align(self._read(image_bytes))
-        shape = tf.concat([tf.shape(weights)[:2], self.model.backbone.grid], axis=0)
-        return {**found, "alignment": tf.reshape(weights, shape)}
-
-    def score(self, image_bytes: Tensor, caption: Tensor) -> dict[str, Tensor]:
-        """Returns `log_probability` of each caption, its end token included."""
-        what = "image_bytes and caption must hold equally many"
-        return self._score(image_bytes, caption, what)
-
-    # === Parts ===
-    def _read(self, source):
-        return read_images(source, self.image_shape)
-
-    def _longest(self, read):
-        import tensorflow as tf
-
-        return tf.fill(tf.shape(read)[:1], self.target_length)
 
 
 def read_images(contents: Tensor, shape: Shape) -> Tensor:
@@ -95,8 +24,6 @@ def read_images(contents: Tensor, shape: Shape) -> Tensor:
     Returns:
         uint8 `(B, *shape)`.
     """
-    import tensorflow as tf
-
     spec = tf.TensorSpec(shape, tf.uint8)
     # One after another, since each may be large.
     return tf.map_fn(
@@ -108,8 +35,6 @@ def read_images(contents: Tensor, shape: Shape) -> Tensor:
 
 
 def _read_image(content, shape):
-    import tensorflow as tf
-
     jpeg = tf.io.is_jpeg(content)
     png = tf.strings.substr(content, 0, len(_PNG)) == _PNG
     known = tf.debugging.assert_equal(
@@ -143,8 +68,6 @@ def _read_image(content, shape):
 
 def _png_numbers(content, start, size, dtype):
     """Returns the numbers in a PNG's header: its width and height, its bit depth."""
-    import tensorflow as tf
-
     # A file that is cut off is refused by its decoder.
     content = tf.strings.join([content, "\0" * 32])
     part = tf.strings.substr(content, start, size)
@@ -153,8 +76,6 @@ def _png_numbers(content, start, size, dtype):
 
 def _on_white(image, content):
     """Returns the colours of `(H, W, 4)`, on white where they are transparent."""
-    import tensorflow as tf
-
     colours, alpha = image[..., :3], image[..., 3:]
     # Without transparency TensorFlow fills in the largest number of the file's depth,
     # 1 for black and white.
@@ -172,8 +93,6 @@ class _Crop:
     """The largest middle part of an image that has the shape's proportions."""
 
     def __init__(self, size, shape):
-        import tensorflow as tf
-
         self.wanted = list(shape[:2])
         self.same = tf.reduce_all(size == self.wanted)
         there = tf.cast(tf.maximum(size, 1), tf.float32)
@@ -188,14 +107,11 @@ class _Crop:
 
     def __call__(self, image):
         """Leaves out what `resized` doesn't read."""
-        import tensorflow as tf
-
         begin = tf.concat([self.begin, [0]], axis=0)
         return tf.slice(image, begin, tf.concat([self.end - self.begin, [-1]], axis=0))
 
     def resized(self, image):
         """Returns uint8 `(height, width, 3)` of what was left in."""
-        import tensorflow as tf
 
         def resized():
             found = tf.raw_ops.ScaleAndTranslate(
@@ -213,6 +129,4 @@ class _Crop:
 
 
 def _rounded(numbers):
-    import tensorflow as tf
-
     return tf.cast(tf.clip_by_value(tf.round(numbers), 0, 255), tf.uint8)

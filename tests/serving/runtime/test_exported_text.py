@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from zoo.serving.runtime.denormaliser import Pieces, PiecesPreprocessor
+from zoo.serving.runtime.exported_text import Pieces, PiecesPreprocessor
 from zoo.text import Tokenizer, TranslatorPreprocessor, train_tokenizer
 
 pytestmark = pytest.mark.once

@@ -1,15 +1,20 @@
-"""The signatures of a translator: functions of raw strings in a TensorFlow graph."""
+"""The signatures of translators and captioners: functions in a TensorFlow graph."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
+
+import tensorflow as tf
 
 from zoo.backend import Tensor
 from zoo.decoding.beam_state import LOW
 from zoo.decoding.keras_engine import label_log_probs
 from zoo.decoding.search import longest_translation
-from zoo.ids import END_ID, PAD_ID, START_ID
+from zoo.images import check_shape
+from zoo.serving.export.image_graph import read_images
 from zoo.serving.export.limits import Limits
 from zoo.text import graph
+from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
 
 # Logits in memory at once when scoring texts: 40 MB for 10,000 words.
 SCORED_TOGETHER = 1024
@@ -19,14 +24,16 @@ class SearchSignatures:
     """The signatures of a task that writes texts by beam search.
 
     Each takes tf.string tensors `(B,)` and returns a dict of tensors with B rows.
-    Padding is the empty string, or 0.
+    Padding is the empty string, or 0; missing hypotheses have the score -1e9.
 
     Args:
         task: the task with a preprocessor, under the TensorFlow backend.
         limits: the limits of all requests.
     """
 
+    task_name: str
     written: str  # the name of the text in the outputs
+    unequal: str  # what `score` says of other numbers of rows
 
     def __init__(self, task: Any, limits: Limits) -> None:
         self.model, self.limits = task, limits
@@ -43,9 +50,62 @@ class SearchSignatures:
             "n_best": self.limits.n_best,
         }
 
-    def greedy(self, source: Tensor) -> dict[str, Tensor]:
-        """Returns the text and its `score` with a beam of one, the fastest."""
-        return self._best(source, 1)
+    def functions(self) -> dict[str, Callable[..., dict[str, Tensor]]]:
+        """Returns the signatures of `zoo.serving.protocol.SIGNATURES` by name."""
+        return {
+            self.task_name: functools.partial(self.best, self.limits.beam_size),
+            f"{self.task_name}_n_best": self.n_best,
+            "greedy": functools.partial(self.best, 1),
+            "align": self.align,
+            "score": self.score,
+        }
+
+    def best(self, beam_size: int, source: Tensor) -> dict[str, Tensor]:
+        """Returns the best text of the beam and its score."""
+        ids, scores = self._search(self._read(source), beam_size, 1)
+        text = graph.detokenize(self.tokenizer, ids[:, 0])
+        return {self.written: text, "score": scores[:, 0]}
+
+    def n_best(self, source: Tensor) -> dict[str, Tensor]:
+        """Returns the texts and scores `(B, n_best)`, best first."""
+        read, limits = self._read(source), self.limits
+        ids, scores = self._search(read, limits.beam_size, limits.n_best)
+        flat = tf.reshape(ids, tf.stack([tf.size(scores), tf.shape(ids)[2]]))
+        texts = graph.detokenize(self.tokenizer, flat)
+        return {
+            f"{self.written}s": tf.reshape(texts, tf.shape(scores)),
+            "scores": scores,
+        }
+
+    def align(self, source: Tensor) -> dict[str, Tensor]:
+        """Returns the best text, its score, tokens `(B, T)` and attention weights."""
+        read = self._read(source)
+        ids, scores = self._search(read, self.limits.beam_size, 1)
+        ids = tf.where(graph.before_end(ids[:, 0], END_ID), ids[:, 0], PAD_ID)
+        width = tf.maximum(tf.reduce_max(_lengths(ids)), 1)
+        ids = ids[:, :width]
+        # Weights made while reading token t belong to token t + 1.
+        start = tf.fill([tf.shape(ids)[0], 1], START_ID)
+        shifted = tf.concat([start, ids[:, :-1]], axis=1)
+        weights = self.model.backbone.align_details(read, shifted)[0]
+        real = (ids != PAD_ID)[:, :, None]
+        return {
+            self.written: graph.detokenize(self.tokenizer, ids),
+            "score": scores[:, 0],
+            "tokens": self._pieces(ids),
+            **self._alignment(read, tf.where(real, tf.cast(weights, "float32"), 0.0)),
+        }
+
+    def score(self, source: Tensor, target: Tensor) -> dict[str, Tensor]:
+        """Returns the log-probability of each target, its end token included."""
+        sizes = tf.size(source), tf.size(target)
+        same = tf.debugging.assert_equal(*sizes, self.unequal)
+        with tf.control_dependencies([same]):
+            read = self._read(source)
+        rows = graph.tokenize(self.tokenizer, target, self.target_length - 1)
+        backbone, (inputs, labels) = self.model.backbone, padded_frame(rows, START_ID)
+        features = backbone.features({backbone.source_name: read, "target_ids": inputs})
+        return {"log_probability": log_probability(features, labels, backbone.logits)}
 
     def _read(self, source):
         """Returns what the model reads, with B rows."""
@@ -55,91 +115,33 @@ class SearchSignatures:
         """Returns the most tokens of each text, int32 `(B,)`."""
         raise NotImplementedError
 
+    def _alignment(self, read, weights):
+        """Returns the outputs of `align` for weights `(B, T, S)`."""
+        raise NotImplementedError
+
     def _search(self, read, beam_size, n_best):
         """Returns ids `(B, n_best, T)` and scores `(B, n_best)`."""
-        import tensorflow as tf
-
         longest = self._longest(read)
         steps = tf.maximum(tf.reduce_max(longest), 1)  # there may be no row
         search = self.limits.search(beam_size, n_best)
         ids, scores = search(self.model, read, longest, steps)
         return ids[:, :n_best], scores[:, :n_best]
 
-    def _best(self, source, beam_size):
-        ids, scores = self._search(self._read(source), beam_size, 1)
-        text = graph.detokenize(self.tokenizer, ids[:, 0])
-        return {self.written: text, "score": scores[:, 0]}
-
-    def _n_best(self, source):
-        import tensorflow as tf
-
-        limits = self.limits
-        read = self._read(source)
-        ids, scores = self._search(read, limits.beam_size, limits.n_best)
-        batch = tf.shape(scores)[0]
-        flat = tf.reshape(ids, tf.stack([batch * limits.n_best, tf.shape(ids)[2]]))
-        texts = graph.detokenize(self.tokenizer, flat)
-        return {
-            f"{self.written}s": tf.reshape(texts, tf.shape(scores)),
-            "scores": scores,
-        }
-
-    def _align(self, read):
-        """Returns the best text, its score and tokens, and weights `(B, T, S)`."""
-        import tensorflow as tf
-
-        ids, scores = self._search(read, self.limits.beam_size, 1)
-        ids = tf.where(graph.before_end(ids[:, 0], END_ID), ids[:, 0], PAD_ID)
-        width = tf.maximum(tf.reduce_max(_lengths(ids)), 1)
-        ids = ids[:, :width]
-        # Weights made while reading token t belong to token t + 1.
-        start = tf.fill([tf.shape(ids)[0], 1], START_ID)
-        shifted = tf.concat([start, ids[:, :-1]], axis=1)
-        weights = self.model.backbone.align_details(read, shifted)[0]
-        found = {
-            self.written: graph.detokenize(self.tokenizer, ids),
-            "score": scores[:, 0],
-            "tokens": self._pieces(ids),
-        }
-        real = (ids != PAD_ID)[:, :, None]
-        return found, tf.where(real, tf.cast(weights, "float32"), 0.0)
-
     def _pieces(self, ids):
-        import tensorflow as tf
-
         piece, size = self.tokenizer.id_to_token, self.tokenizer.vocabulary_size()
         pieces = tf.constant(["" if i == PAD_ID else piece(i) for i in range(size)])
         return tf.gather(pieces, ids)
 
-    def _score(self, source, target, what):
-        import tensorflow as tf
-
-        same = tf.debugging.assert_equal(tf.size(source), tf.size(target), what)
-        with tf.control_dependencies([same]):
-            read = self._read(source)
-        rows = graph.tokenize(self.tokenizer, target, self.target_length - 1)
-        backbone, (inputs, labels) = self.model.backbone, padded_frame(rows, START_ID)
-        features = backbone.features({backbone.source_name: read, "target_ids": inputs})
-        return {"log_probability": log_probability(features, labels, backbone.logits)}
-
 
 class TranslatorSignatures(SearchSignatures):
-    """The signatures of a `zoo.models.Translator`; see `SearchSignatures`.
+    """The signatures of a `zoo.models.Translator`.
 
     A text without pieces (empty or blank) has an empty translation with score 0.
     """
 
     task_name = "translate"
-    default = "translate"
     written = "translation"
-    # Signature -> the names of its inputs.
-    inputs = {
-        "translate": ("text",),
-        "translate_n_best": ("text",),
-        "greedy": ("text",),
-        "align": ("text",),
-        "score": ("source", "target"),
-    }
+    unequal = "source and target must hold equally many texts"
 
     def __init__(self, task: Any, limits: Limits) -> None:
         super().__init__(task, limits)
@@ -157,41 +159,6 @@ class TranslatorSignatures(SearchSignatures):
             "coverage_penalty": self.limits.coverage_penalty,
         }
 
-    def translate(self, text: Tensor) -> dict[str, Tensor]:
-        """Returns `translation` and `score`, the best of the beam."""
-        return self._best(text, self.limits.beam_size)
-
-    def translate_n_best(self, text: Tensor) -> dict[str, Tensor]:
-        """Returns `translations` and `scores` `(B, n_best)`, best first.
-
-        Missing translations have the score -1e9.
-        """
-        return self._n_best(text)
-
-    def align(self, text: Tensor) -> dict[str, Tensor]:
-        """Returns the best translation with its attention weights.
-
-        Returns:
-            `translation`, `score`, `tokens` `(B, T)`, `source_tokens` `(B, S)` and
-            `alignment` `(B, T, S)`.
-        """
-        import tensorflow as tf
-
-        source = self._read(text)
-        found, weights = self._align(source)
-        real = (source != PAD_ID)[:, None]
-        return {
-            **found,
-            "source_tokens": self._pieces(source),
-            "alignment": tf.where(real, weights, 0.0),
-        }
-
-    def score(self, source: Tensor, target: Tensor) -> dict[str, Tensor]:
-        """Returns `log_probability` of each target, its end token included."""
-        what = "source and target must hold equally many texts"
-        return self._score(source, target, what)
-
-    # === Parts ===
     def _read(self, source):
         limit = self.source_length - bool(self.source_end)
         rows = graph.tokenize(self.tokenizer, source, limit)
@@ -200,18 +167,21 @@ class TranslatorSignatures(SearchSignatures):
         return graph.pad_to_longest(rows)
 
     def _longest(self, read):
-        import tensorflow as tf
-
         lengths = _lengths(read)
-        # As in `zoo.decoding.translate_texts`, other rows do not change a row's limit.
+        # As in `zoo.decoding.translate`, other rows do not change a row's limit.
         longest = longest_translation(lengths)
         if self.limits.max_length:
             longest = tf.fill(tf.shape(lengths), self.limits.max_length)
         return tf.where(lengths > 0, longest, 1)
 
-    def _search(self, read, beam_size, n_best):
-        import tensorflow as tf
+    def _alignment(self, read, weights):
+        real = (read != PAD_ID)[:, None]
+        return {
+            "source_tokens": self._pieces(read),
+            "alignment": tf.where(real, weights, 0.0),
+        }
 
+    def _search(self, read, beam_size, n_best):
         ids, scores = super()._search(read, beam_size, n_best)
         empty = (_lengths(read) == 0)[:, None]
         nothing = tf.where(tf.range(n_best) == 0, 0.0, LOW)[None]
@@ -219,9 +189,34 @@ class TranslatorSignatures(SearchSignatures):
         return tf.where(empty[..., None], PAD_ID, ids), scores
 
 
-def _lengths(ids):
-    import tensorflow as tf
+class CaptionerSignatures(SearchSignatures):
+    """The signatures of a `zoo.models.ShowAttendTellCaptioner`; see `read_images`.
 
+    Raises:
+        ValueError: if its images are neither grey nor RGB.
+    """
+
+    task_name = "caption"
+    written = "caption"
+    unequal = "image_bytes and caption must hold equally many"
+
+    def __init__(self, task: Any, limits: Limits) -> None:
+        super().__init__(task, limits)
+        self.image_shape = task.preprocessor.image_shape
+        check_shape(self.image_shape)
+
+    def _read(self, source):
+        return read_images(source, self.image_shape)
+
+    def _longest(self, read):
+        return tf.fill(tf.shape(read)[:1], self.target_length)
+
+    def _alignment(self, read, weights):
+        shape = tf.concat([tf.shape(weights)[:2], self.model.backbone.grid], axis=0)
+        return {"alignment": tf.reshape(weights, shape)}
+
+
+def _lengths(ids):
     return tf.math.count_nonzero(ids, axis=1, dtype="int32")
 
 
@@ -239,8 +234,6 @@ def log_probability(
     Logits are computed for real positions only, and some at a time: all at once, they
     would be the largest tensor of the graph, gigabytes for 512 long texts.
     """
-    import tensorflow as tf
-
     place = tf.where(labels != PAD_ID)  # (N, 2)
     batch = tf.shape(labels, out_type="int64")[0]
 

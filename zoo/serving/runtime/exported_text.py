@@ -1,4 +1,4 @@
-"""The tokenizer and preprocessors of translators and captioners, without Keras."""
+"""Tokenizers and preprocessors of exported models, without Keras."""
 
 import dataclasses
 from collections.abc import Iterable, Sequence
@@ -8,17 +8,12 @@ import sentencepiece
 from zoo.ids import END_ID, PAD_ID, START_ID, UNKNOWN_ID
 from zoo.strings import replace_surrogates
 from zoo.text.translation_arrays import CaptionText, TranslationText
+from zoo.text.vocabulary import PromptText, WordText, WordVocabulary
+from zoo.text.word_splitting import TaggingText
 
 
 class Pieces:
-    """The methods of a `zoo.text.Tokenizer` that translation needs.
-
-    Args:
-        proto: bytes of a SentencePiece model.
-
-    Raises:
-        ValueError: if `proto` is no SentencePiece model.
-    """
+    """The methods of a `zoo.text.Tokenizer` that translation needs."""
 
     pad_token_id = PAD_ID
     unk_token_id = UNKNOWN_ID
@@ -59,7 +54,7 @@ class Pieces:
 
 @dataclasses.dataclass
 class PiecesPreprocessor(TranslationText):
-    """A `zoo.text.TranslatorPreprocessor` for translation alone; see the base class."""
+    """A `zoo.text.TranslatorPreprocessor` for translation alone."""
 
     tokenizer: Pieces
     source_length: int
@@ -69,8 +64,39 @@ class PiecesPreprocessor(TranslationText):
 
 @dataclasses.dataclass
 class ImagesPreprocessor(CaptionText):
-    """A `zoo.text.CaptionPreprocessor` for captions alone; see the base class."""
+    """A `zoo.text.CaptionPreprocessor` for captions alone."""
 
     tokenizer: Pieces
     image_shape: tuple[int, int, int]
     target_length: int
+
+
+class Words(WordVocabulary):
+    """A `zoo.text.WordTokenizer`."""
+
+    def __init__(self, content: bytes, lowercase: bool) -> None:
+        self.lowercase = lowercase
+        self.read_vocabulary(content)
+
+
+@dataclasses.dataclass
+class WordsPreprocessor(WordText):
+    """A `zoo.text.SentimentPreprocessor` for classification alone."""
+
+    tokenizer: Words
+
+
+@dataclasses.dataclass
+class PromptPreprocessor(PromptText):
+    """A `zoo.text.WordPreprocessor` for writing and scoring."""
+
+    tokenizer: Words
+    sequence_length: int
+
+
+class TaggingPreprocessor(TaggingText):
+    """A `zoo.text.TaggerPreprocessor` for tagging alone."""
+
+    def __init__(self, content: bytes, word_length: int) -> None:
+        self.word_length = word_length
+        self.read_vocabularies(content)
