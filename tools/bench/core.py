@@ -45,24 +45,6 @@ def repeated(call, runs):
     return result, first, seconds
 
 
-def take_turns(calls, rounds):
-    """Seconds of each of several functions, called in turn, so that what else the
-    machine does meets all of them.
-
-    Args:
-        calls: dict of name -> function.
-        rounds: int, how often each is called.
-
-    Returns:
-        Dict of name -> list of seconds.
-    """
-    seconds = {name: [] for name in calls}
-    for _ in range(rounds):
-        for name, call in calls.items():
-            seconds[name].append(timed(call)[1])
-    return seconds
-
-
 def summary(values):
     """Median, least and most of some rates; None without any."""
     if not values:
@@ -86,10 +68,10 @@ def last_object(output):
     return json.loads(lines[-1])
 
 
-def module(name, *arguments, python=sys.executable, **options):
+def module(name, *arguments, **options):
     """The command of a module of `tools.bench`, to be run in `ROOT`."""
     flags = [f"--{name}={value}" for name, value in options.items()]
-    return [str(python), "-m", f"tools.bench.{name}", *arguments, *flags]
+    return [sys.executable, "-m", f"tools.bench.{name}", *arguments, *flags]
 
 
 def execute(command, environment, log, cores):
@@ -147,32 +129,22 @@ class Bench:
     def print_load(self, when):
         print(f"load average {when}:", *(f"{x:.2f}" for x in os.getloadavg()))
 
-    def measure(self, name, command, environment, read=last_object, log=None):
-        """Runs a command and meters it.
-
-        Args:
-            name: str, as it is printed.
-            command: function without arguments to the command.
-            environment: dict, variables of its own.
-            read: function of the output to the result.
-            log: str, the log's name. Default: `name`.
+    def measure(self, name, command, environment, read=last_object):
+        """Runs a command with variables of its own, and meters it.
 
         Returns:
-            (the result, what `Meter` found). Where it fails, which is printed, (None,
-            the error's message).
+            (what `read` finds in its output, what `Meter` found). Where it fails, which
+            is printed, (None, the error's message).
         """
+        log = self.work / "logs" / f"{re.sub('[ /:]+', '-', name)}.log"
         environment = {**self.environment, **environment}
         try:
             with Meter() as meter:
-                log = self.log(log or name)
-                output = execute(command(), environment, log, self.cores)
+                output = execute(command, environment, log, self.cores)
             return read(output), meter.found
         except (RuntimeError, ValueError, OSError) as error:
             print(f"{name} failed: {error}", file=sys.stderr, flush=True)
             return None, str(error)
-
-    def log(self, name):
-        return self.work / "logs" / f"{name.replace(' ', '-')}.log"
 
 
 # === The machine ===
@@ -247,6 +219,27 @@ def peak_memory():
 
     unit = 2**20 if sys.platform == "darwin" else 2**10
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+# === Workers that translate ===
+
+
+def add_search(parser):
+    """Adds the arguments of all workers that translate."""
+    parser.add_argument("--beam", type=int, default=1)
+    parser.add_argument("--batch", type=int, default=64, help="sentences at a time")
+    parser.add_argument("--length", type=int, default=15, help="words of each")
+    parser.add_argument("--runs", type=int, default=5)
+
+
+def print_report(translate, began, runs, packages):
+    """Times a function that returns translations, loaded since `began`, and prints what
+    `last_object` reads."""
+    load = time.perf_counter() - began
+    found, first, seconds = repeated(translate, runs)
+    report = {"seconds": seconds, "load": load, "first": first, "sentences": len(found)}
+    report |= {"peak_memory": peak_memory(), "versions": versions(*packages)}
+    print(json.dumps(report))
 
 
 # === Arguments ===

@@ -38,7 +38,6 @@ from pathlib import Path
 
 import numpy as np
 
-from tools.bench.serving import SENTENCES
 from zoo.serving.export.export_folder import versions
 from zoo.serving.transport import ServingError
 
@@ -46,6 +45,12 @@ COLUMNS = (
     "target clients batch requests answers errors seconds requests/s sentences/s "
     "p50 p95 p99 slowest MB different"
 ).split()
+SENTENCES = [
+    "A man is riding a bicycle down the street.",
+    "Two children are playing with a ball in the park.",
+    "Where is the station?",
+    "A woman in a red dress is singing on stage while the band plays behind her.",
+]
 BEAMS = {"greedy": 1, "translate": 5}
 RETRIES = 6  # of a request that a killed process had
 
@@ -77,7 +82,7 @@ def main(argv=None):
     arguments = parser.parse_args(argv)
     if arguments.kill and not arguments.pid:
         parser.error("--kill needs the --pid of the server")
-    texts = list(SENTENCES)
+    texts = SENTENCES
     if arguments.file:
         texts = Path(arguments.file).read_text(encoding="utf-8").splitlines()
     print(f"load {os.getloadavg()}, {os.cpu_count()} processors")

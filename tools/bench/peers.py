@@ -1,4 +1,4 @@
-"""The peers of `tools.bench.train`: how each is installed, run and read.
+"""The peers of `tools.bench.train` and `decode`: how each is installed, run and read.
 
 Each peer trains with its own command and its own batching, and the rates are those of
 its own log: real target tokens per second, the end token counted and padding not, which
@@ -8,6 +8,7 @@ and one more for each sentence.
 """
 
 import dataclasses
+import functools
 import json
 import re
 import shutil
@@ -28,8 +29,8 @@ class Peer:
         needs: what it imports; its own list of needs is out of date or much longer.
         command: function of (configuration, folder of the run) to the arguments, the
             first a program of the environment.
-        configure: function of (data, folder of the run, steps, steps of a window) to
-            the content of files of that folder, by name.
+        configure: function of (data, folder of the run, steps, steps of a window,
+            steps between checkpoints) to the content of files of that folder, by name.
         pattern: finds the target tokens per second of a window in the log.
         versions: packages to name in the report.
     """
@@ -37,7 +38,7 @@ class Peer:
     package: str
     needs: list[str]
     command: Callable[[Path], list[str]]
-    configure: Callable[[Path, Path, int, int], dict[str, str]]
+    configure: Callable[[Path, Path, int, int, int], dict[str, str]]
     pattern: str
     versions: tuple[str, ...] = ()
 
@@ -46,7 +47,7 @@ class Peer:
         return self.package.partition("==")[0]
 
 
-def opennmt_py(data, folder, steps, window):
+def opennmt_py(data, folder, steps, window, save, **changes):
     config = {
         "data": {
             "train": {
@@ -81,9 +82,11 @@ def opennmt_py(data, folder, steps, window):
         "train_steps": steps,
         "report_every": window,
         "valid_steps": 10 * steps,
-        "save_checkpoint_steps": 10 * steps,
+        "save_checkpoint_steps": save,
         "seed": 1,
+        **changes,
     }
+    config = {name: value for name, value in config.items() if value is not None}
     specials = ["<unk>", "<blank>", "<s>", "</s>"]
     return {
         "config.yaml": json.dumps(config, indent=2),
@@ -91,8 +94,23 @@ def opennmt_py(data, folder, steps, window):
     }
 
 
+# OpenNMT-py's changes for the Transformer that CTranslate2 runs.
+TRANSFORMER = {
+    **dict.fromkeys(("rnn_type", "global_attention", "input_feed")),  # left out
+    "encoder_type": "transformer",
+    "decoder_type": "transformer",
+    "layers": 3,
+    "heads": 4,
+    "transformer_ff": 1024,
+    "position_encoding": True,
+    "self_attn_type": "scaled-dot",  # what CTranslate2 converts
+    "param_init_glorot": True,
+    "param_init": 0.0,
+}
+
+
 def joeynmt(attention):
-    def configure(data, folder, steps, window):
+    def configure(data, folder, steps, window, save):
         def side(language):
             return {
                 "lang": language,
@@ -139,7 +157,7 @@ def joeynmt(attention):
                 "epochs": steps,
                 "updates": steps,
                 "logging_freq": window,
-                "validation_freq": 10 * window * steps,
+                "validation_freq": save,  # it saves when it validates
                 "shuffle": True,
             },
             "model": {
@@ -187,7 +205,7 @@ def model():
 """
 
 
-def opennmt_tf(data, folder, steps, window):
+def opennmt_tf(data, folder, steps, window, save):
     config = {
         "model_dir": str(folder / "model"),
         "data": {
@@ -205,7 +223,7 @@ def opennmt_tf(data, folder, steps, window):
             "batch_size": 64,
             "effective_batch_size": None,
             "max_step": steps,
-            "save_checkpoints_steps": None,
+            "save_checkpoints_steps": save,
             "save_summary_steps": window,
             "length_bucket_width": 2,
             "sample_buffer_size": -1,
@@ -244,18 +262,22 @@ _JOEYNMT = {
     "versions": ("joeynmt", "torch"),
 }
 
+_OPENNMT_PY = {
+    "package": "OpenNMT-py==3.5.1",
+    "needs": (
+        f"{TORCH} configargparse ctranslate2>=4,<5 fasttext-wheel numpy<2 "
+        "pyahocorasick pyonmttok<2 pyyaml rapidfuzz sacrebleu setuptools<81 "
+        "six spacy tensorboard"
+    ).split(),
+    "command": lambda folder: ["onmt_train", "-config", str(folder / "config.yaml")],
+    "pattern": r"Step \d+/.*?/\s*([\d.]+) tok/s",
+    "versions": ("OpenNMT-py", "torch"),
+}
+
 PEERS = {
-    "opennmt-py": Peer(
-        package="OpenNMT-py==3.5.1",
-        needs=(
-            f"{TORCH} configargparse ctranslate2>=4,<5 fasttext-wheel numpy<2 "
-            "pyahocorasick pyonmttok<2 pyyaml rapidfuzz sacrebleu setuptools<81 "
-            "six spacy tensorboard"
-        ).split(),
-        command=lambda folder: ["onmt_train", "-config", str(folder / "config.yaml")],
-        configure=opennmt_py,
-        pattern=r"Step \d+/.*?/\s*([\d.]+) tok/s",
-        versions=("OpenNMT-py", "torch"),
+    "opennmt-py": Peer(**_OPENNMT_PY, configure=opennmt_py),
+    "opennmt-transformer": Peer(
+        **_OPENNMT_PY, configure=functools.partial(opennmt_py, **TRANSFORMER)
     ),
     "opennmt-tf": Peer(
         package="OpenNMT-tf==2.32.0",
@@ -299,12 +321,12 @@ def install(peer, work):
     return folder
 
 
-def prepare(peer, name, work, data, steps, window):
+def prepare(peer, name, work, data, steps, window, save=10**6):
     """Writes the files of a run into a fresh folder. Returns the command."""
     folder = work / "runs" / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for file, content in peer.configure(data, folder, steps, window).items():
+    for file, content in peer.configure(data, folder, steps, window, save).items():
         (folder / file).write_text(content, encoding="utf-8")
     install(peer, work)
     name, *arguments = peer.command(folder)

@@ -15,13 +15,12 @@ system gets its own defaults.
 """
 
 import argparse
-import dataclasses
+import itertools
 import json
 import signal
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from tools.bench import peers
@@ -39,100 +38,119 @@ from tools.markdown import table
 from zoo.backend import BACKENDS
 from zoo.cli.common import count
 
-# === Runs ===
 
-
-@dataclasses.dataclass(frozen=True)
-class System:
-    """Something to measure: a command, and how its output is read.
+class Measurements:
+    """What the runs of a benchmark gave.
 
     Attributes:
-        name: as it is printed.
-        command: function to the arguments.
-        read: function of the output to (rates of the windows, other facts).
-        environment: variables of its own.
+        rates: system -> target tokens a second of each window.
+        details: system -> the other facts of its last run.
+        limits: what `tools.bench.workers.limit` found, each time.
+        runs: every run with its load, or its error.
     """
 
-    name: str
-    command: Callable[[], list[str]]
-    read: Callable[[str], tuple[list[float], dict]]
-    environment: dict[str, str] = dataclasses.field(default_factory=dict)
+    def __init__(self, bench, args):
+        self.bench, self.args = bench, args
+        # zoo, peer, zoo, peer, …: a machine that slows down shows in both.
+        names = itertools.zip_longest([f"zoo {x}" for x in args.backends], args.peers)
+        self.rates = {name: [] for pair in names for name in pair if name}
+        self.details, self.limits, self.runs = {}, [], []
+
+    def train(self, name):
+        windows, load = self._peer(name) if name in peers.PEERS else self._zoo(name)
+        if windows:
+            self.rates[name] += windows
+            say(name, load, " ".join(f"{rate:,.0f}" for rate in windows))
+
+    def _zoo(self, name):
+        options = {x: getattr(self.args, x) for x in ("model", "steps", "windows")}
+        command = module("workers.train", data=self.bench.work / "data", **options)
+        environment = {"KERAS_BACKEND": name.removeprefix("zoo ")}
+        found, load = self._run(name, command, environment)
+        if found:
+            self.details[name] = found
+        return found and found.pop("windows"), load
+
+    def _peer(self, name):
+        peer, work, window = peers.PEERS[name], self.bench.work, self.args.steps
+        steps = (self.args.windows + 1) * window
+        command = peers.prepare(peer, name, work, work / "data", steps, window)
+        found, load = self._run(name, command, {}, lambda log: peers.rates(peer, log))
+        if found:
+            self.details[name] = {"versions": peers.versions(peer, work)}
+        return found and found[1:], load
+
+    def limit(self, facts):
+        seconds = 0.2 if self.args.quick else 1.0
+        lengths = {side: facts[side] for side in ("source", "target")}
+        command = module("workers.limit", **lengths, seconds=seconds)
+        found, load = self._run("limit", command, {})
+        if found:
+            self.limits.append(found)
+            say("limit (luong)", load, f"{found['limit']:,.0f}")
+
+    def _run(self, name, command, environment, read=last_object):
+        found, load = self.bench.measure(name, command, environment, read)
+        more = {"error": load} if found is None else load
+        self.runs.append({"system": name, **more})
+        return found, load
 
 
-def zoo_system(backend, work, args):
-    options = {"model": args.model, "steps": args.steps, "windows": args.windows}
-    command = module("workers.train", data=work / "data", **options)
-
-    def read(output):
-        found = last_object(output)
-        return found.pop("windows"), found
-
-    variables = {"KERAS_BACKEND": backend}
-    return System(f"zoo {backend}", lambda: command, read, variables)
+def say(name, load, text):
+    print(f"{name:20} {text}  ({load['seconds']:.0f} s){note(load)}", flush=True)
 
 
-def peer_system(name, work, args):
-    peer, steps = peers.PEERS[name], (args.windows + 1) * args.steps
-
-    def command():
-        return peers.prepare(peer, name, work, work / "data", steps, args.steps)
-
-    def read(output):
-        return peers.rates(peer, output)[1:], {"versions": peers.versions(peer, work)}
-
-    return System(name, command, read)
-
-
-def interleave(zoo, others):
-    """zoo, peer, zoo, peer, …, so that a machine that slows down shows in both."""
-    order = []
-    for place in range(max(len(zoo), len(others))):
-        order += zoo[place : place + 1] + others[place : place + 1]
-    return order
-
-
-def rate_table(rates, references):
+def rate_table(rates, limit=None):
     """A table in Markdown: one row for each system, a column for each ratio.
 
     Args:
         rates: dict of system -> list of target tokens per second.
-        references: dict of column -> target tokens per second, or None.
+        limit: target tokens per second, or None.
     """
-    columns = [name for name, value in references.items() if value]
-    heads = ["system", "target tokens/s", "spread", *(f"/ {c}" for c in columns)]
+    found = {name: summary(values) for name, values in rates.items()}
+    others = {x: found[x]["median"] for x in ("opennmt-py", "joeynmt") if found.get(x)}
+    others |= {"limit": limit} if limit else {}
+    heads = ["system", "target tokens/s", "spread", *(f"/ {name}" for name in others)]
     rows = []
-    for name, values in rates.items():
-        found = summary(values)
-        if found is None:
+    for name, own in found.items():
+        if own is None:
             rows.append([name, "failed"] + [""] * (len(heads) - 2))
             continue
-        rows.append(
-            [
-                name,
-                f"{found['median']:,.0f}",
-                f"{found['least']:,.0f} – {found['most']:,.0f}",
-                *(f"{found['median'] / references[c]:.2f}" for c in columns),
-            ]
-        )
+        spread = f"{own['least']:,.0f} – {own['most']:,.0f}"
+        ratios = [f"{own['median'] / other:.2f}" for other in others.values()]
+        rows.append([name, f"{own['median']:,.0f}", spread, *ratios])
     return table(heads, rows)
+
+
+def report(measured):
+    """Prints versions, the limit and the table."""
+    for name, more in measured.details.items():
+        versions = ", ".join(f"{k} {v}" for k, v in more["versions"].items())
+        padding = f", {more['padding']:.1%} padding" if "padding" in more else ""
+        print(f"{name}: {versions}{padding}")
+    limits, limit = measured.limits, None
+    if limits:
+        limit = statistics.median(found["limit"] for found in limits)
+        large = summary([rate / 1e9 for found in limits for rate in found["large"]])
+        own = statistics.median(found["limit_at_own_shapes"] for found in limits)
+        print(
+            f"limit: {limit:,.0f} target tokens/s = {large['median']:.0f} GFLOP/s "
+            f"({large['least']:.0f} – {large['most']:.0f}) / "
+            f"{limits[0]['operations_per_token'] / 1e6:.1f} MFLOP; "
+            f"{own:,.0f} with each product at the rate of its own shape"
+        )
+    print(rate_table(measured.rates, limit))
 
 
 def parse(argv):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--work",
-        type=Path,
-        required=True,
-        help="folder for environments, data and logs",
-    )
+    text = "folder for environments, data and logs"
+    parser.add_argument("--work", type=Path, required=True, help=text)
     add_names(parser, "--backends", BACKENDS, "of zoo; or none")
     add_names(parser, "--peers", peers.PEERS, "or none")
-    parser.add_argument(
-        "--model",
-        choices=("luong", "bahdanau", "transformer"),
-        default="luong",
-        help="zoo's; the limit is luong's work in each case",
-    )
+    models = ("luong", "bahdanau", "transformer")
+    text = "zoo's; the limit is luong's work in each case"
+    parser.add_argument("--model", choices=models, default="luong", help=text)
     parser.add_argument("--rounds", type=count, default=2, help="runs of each system")
     parser.add_argument("--windows", type=count, default=3, help="timed in each run")
     parser.add_argument("--steps", type=count, default=100, help="of a window")
@@ -150,92 +168,32 @@ def main(argv=None):
     # So that what runs at that moment ends too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     bench = Bench(args.work, args.cores)
-    work, cores = bench.work, bench.cores
-    facts = write_data(work / "data")
+    facts = write_data(bench.work / "data")
     bench.print_machine(
         f"{facts['pairs']:,} pairs, {facts['source']:.2f} source words and "
         f"{facts['target']:.2f} target tokens each (end token counted), "
         f"{64 * facts['target']:.0f} target tokens a batch of 64"
     )
-
     for name in list(args.peers):
         try:
-            peers.install(peers.PEERS[name], work)
+            peers.install(peers.PEERS[name], bench.work)
         except (OSError, subprocess.CalledProcessError) as error:
             print(f"{name} cannot be installed: {error}", file=sys.stderr, flush=True)
             args.peers.remove(name)
-    systems = interleave(
-        [zoo_system(name, work, args) for name in args.backends],
-        [peer_system(name, work, args) for name in args.peers],
-    )
-    rates = {system.name: [] for system in systems}
-    details, limits, runs = {}, [], []
-
-    def measure(system):
-        result, load = bench.measure(**vars(system))
-        more = {"error": load} if result is None else load
-        runs.append({"system": system.name, **more})
-        return result, load
-
-    lengths = {side: facts[side] for side in ("source", "target")}
-    seconds = 0.2 if args.quick else 1.0
-    command = module("workers.limit", **lengths, seconds=seconds)
-    limit_system = System("limit", lambda: command, last_object)
-
-    def measure_limit():
-        result, load = measure(limit_system)
-        if result:
-            limits.append(result)
-            say("limit (luong)", load, f"{result['limit']:,.0f}")
-
-    def say(name, load, text):
-        print(f"{name:20} {text}  ({load['seconds']:.0f} s){note(load)}", flush=True)
-
+    measured = Measurements(bench, args)
     for _ in range(args.rounds):
-        measure_limit()
-        for system in systems:
-            result, load = measure(system)
-            if result:
-                windows, more = result
-                rates[system.name] += windows
-                details[system.name] = more
-                say(system.name, load, " ".join(f"{rate:,.0f}" for rate in windows))
-    measure_limit()
-
-    limit = statistics.median([found["limit"] for found in limits]) if limits else None
-    medians = {
-        name: (summary(values) or {}).get("median") for name, values in rates.items()
-    }
+        measured.limit(facts)
+        for name in measured.rates:
+            measured.train(name)
+    measured.limit(facts)
     bench.print_load("after")
-    for name, more in details.items():
-        versions = ", ".join(f"{k} {v}" for k, v in more["versions"].items())
-        padding = f", {more['padding']:.1%} padding" if "padding" in more else ""
-        print(f"{name}: {versions}{padding}")
-    if limits:
-        large = summary([rate / 1e9 for found in limits for rate in found["large"]])
-        print(
-            f"limit: {limit:,.0f} target tokens/s = {large['median']:.0f} GFLOP/s "
-            f"({large['least']:.0f} – {large['most']:.0f}) / "
-            f"{limits[0]['operations_per_token'] / 1e6:.1f} MFLOP; "
-            f"{statistics.median([f['limit_at_own_shapes'] for f in limits]):,.0f} "
-            "with each product at the rate of its own shape"
-        )
-    references = {name: medians.get(name) for name in ("opennmt-py", "joeynmt")}
-    print(rate_table(rates, {**references, "limit": limit}))
+    report(measured)
     if args.json:
-        report = {
-            "processor": processor(),
-            "cores": cores,
-            "data": facts,
-            "rates": rates,
-            "summary": {name: summary(values) for name, values in rates.items()},
-            "details": details,
-            "limits": limits,
-            "runs": runs,
-            "arguments": {k: str(v) for k, v in vars(args).items()},
-        }
-        args.json.write_text(json.dumps(report, indent=2) + "\n")
-    return 0 if all(rates.values()) else 1
+        found = {"processor": processor(), "cores": bench.cores, "data": facts}
+        found |= {"arguments": {k: str(v) for k, v in vars(args).items()}}
+        found |= {k: getattr(measured, k) for k in "rates details limits runs".split()}
+        args.json.write_text(json.dumps(found, indent=2) + "\n")
+    return 0 if all(measured.rates.values()) else 1
 
 
 if __name__ == "__main__":

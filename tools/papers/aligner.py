@@ -16,6 +16,7 @@ another model's, and tells how alike the two are.
 """
 
 import argparse
+import re
 import subprocess
 import sys
 import tempfile
@@ -24,7 +25,6 @@ from pathlib import Path
 import numpy as np
 
 from tools import ROOT
-from tools.presets.alignments import words
 from zoo.files import write_bytes
 
 LINKS = ROOT / "docs" / "reproduction" / "links.txt"
@@ -49,6 +49,11 @@ def main(argv=None):
         print(f"AER of the sure links against {LINKS.name}: {error_rate(counts):.3f}")
     write_bytes(arguments.output, written(found).encode())
     return 0
+
+
+def words(text):
+    """A text's words in lower case, as `Translation.merge_words` cuts pieces."""
+    return re.findall(r"[^\w\s]|\w(?:\S*\w)?", text.lower())
 
 
 # === The aligner ===

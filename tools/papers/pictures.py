@@ -1,17 +1,8 @@
-"""Draws the pictures of docs/reproduction.md, for `tools.papers.reproduce`.
+"""Draws the pictures of docs/reproduction.md, for `tools.papers.reproduce`."""
 
-    python -m tools.papers.pictures
-
-draws docs/reproduction/lengths.svg from the tables of the page: nothing is translated.
-"""
-
-import sys
-
-from tools import ROOT
 from zoo.analysis import plot_alignments
 from zoo.analysis.figure import DARK, FAINT, draw_plainly, new_figure
 
-DOCS = ROOT / "docs"
 ACROSS = 4  # panels in a row
 SHOWN, OTHERS = "#1f5fa8", "#c4c4c4"
 GAP = 1.8  # from the last span of words to the first number of captions
@@ -24,12 +15,6 @@ words of a source.
 Right: 1 to 4 of its captions
 joined into one source.
 """
-
-
-def main():
-    page = (DOCS / "reproduction.md").read_text(encoding="utf-8")
-    draw_lengths(read_page(page), DOCS / "reproduction")
-    return 0
 
 
 def draw_alignments(details, folder):
@@ -141,50 +126,3 @@ def save(figure, path, **options):
 
     with matplotlib.rc_context({"svg.hashsalt": "zoo"}):
         figure.savefig(path, metadata={"Date": None}, **options)
-
-
-# === The page ===
-
-
-def read_page(page):
-    """Reads what `lengths_figure` needs from the page's tables."""
-    best = _table(page, "preset", "BLEU, Multi30k")
-    spans, joined = _table(page, "words of the source"), _table(page, "captions in one")
-    column = best[0].index("BLEU, Multi30k")
-    results = {"bleu": {}, "lengths": {}, "joined": {}}
-    for name, *cells in best[1:]:
-        results["bleu"][name] = {"multi30k": float(cells[column - 1])}
-    counts = [int(cell) for cell in spans[1][1:]]
-    ends = [head.rstrip("+").split("–") for head in spans[0][1:]]
-    for name, *cells in spans[2:]:
-        results["lengths"][name] = [
-            (int(low), int(high[0]) if high else None, count, _number(cell))
-            for (low, *high), count, cell in zip(ends, counts, cells, strict=True)
-        ]
-    numbers = [int(head.split(":")[0]) for head in joined[0][1::2]]
-    for name, *cells in joined[3:]:
-        pairs = zip(numbers, cells[::2], cells[1::2], strict=True)
-        results["joined"][name] = {
-            n: {"bleu": float(bleu), "length": float(words)} for n, bleu, words in pairs
-        }
-    return results
-
-
-def _table(page, *heads):
-    """The cells of the first table whose head has all of these, without its rule."""
-    blocks = [block.splitlines() for block in page.split("\n\n")]
-    lines = next(
-        lines
-        for lines in blocks
-        if lines[0].startswith(f"| {heads[0]}") and all(h in lines[0] for h in heads)
-    )
-    rows = [[cell.strip(" `*") for cell in line[1:-1].split("|")] for line in lines]
-    return [rows[0], *rows[2:]]
-
-
-def _number(cell):
-    return None if cell == "–" else float(cell)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -2,22 +2,18 @@
 
     KERAS_BACKEND=jax OMP_NUM_THREADS=1 python -m tools.papers.study [--work DIR]
     KERAS_BACKEND=jax OMP_NUM_THREADS=1 python -m tools.papers.study --run ARM SEED
-    python -m tools.papers.study --status
     python -m tools.papers.study --page
 
-The first works through all runs of `tools.papers.arms`, one after another, each in a
-process of its own. Stopped, and started again, it goes on where it was, within a run
-too. Several processes may share a folder, each taking runs that no other has. The
-second is one of the runs. `--page` appends what the folder has to
-docs/reproduction/study.jsonl and writes the study's part of docs/reproduction.md and
-its pictures: nothing is trained.
+The first works through all runs of `tools.papers.arms` that the table,
+docs/reproduction/study.jsonl, doesn't have, one after another, each in a process of its
+own; the second is one of them, which adds its line to the table. Stopped, and started
+again, it goes on where it was, within a run too. `--page` writes the study's part of
+docs/reproduction.md and its pictures: nothing is trained.
 """
 
 import argparse
-import contextlib
 import datetime
 import json
-import os
 import shlex
 import signal
 import subprocess
@@ -33,19 +29,10 @@ from tools.papers import aligner
 from tools.papers.arms import ARMS, SEEDS, SEGMENT, choices, digest, plan
 from tools.papers.counts import MEASURES, bleu_counts, pack, reading_counts
 from tools.papers.reproduce import DECODING, TRAINING, digest_of_zoo
-from tools.papers.study_table import (
-    TABLE,
-    OtherSettings,
-    append,
-    check_settings,
-    read,
-)
+from tools.papers.study_table import append, read
 from tools.papers.verdicts import BLOCK
 from zoo.backend import configured_backend
-from zoo.files import lock, write_bytes
 from zoo.training.config import checkpoints, clear, commit, cpu, to_jsonable
-
-BUSY = 75  # exit code of a run that another process has
 
 
 def main(argv=None):
@@ -55,65 +42,30 @@ def main(argv=None):
     add("--arms", nargs="+", choices=list(ARMS), metavar="ARM", help="default: all")
     add("--seeds", type=int, default=SEEDS, help="of each arm (default: %(default)s)")
     add("--run", nargs=2, metavar=("ARM", "SEED"), help="one run, in this process")
-    add("--status", action="store_true", help="tell what is done, and what is left")
-    add("--page", action="store_true", help="collect the table and write the page")
+    add("--page", action="store_true", help="write the page")
     arguments = parser.parse_args(argv)
-    if arguments.run:
-        name, seed = arguments.run
-        if name not in ARMS or not seed.isdecimal():
-            parser.error(
-                f"--run takes an arm ({', '.join(ARMS)}) and a seed. "
-                f"Received: {name} {seed}"
-            )
-    try:
-        return _do(arguments)
-    except OtherSettings as error:
-        print(f"study: error: {error}", file=sys.stderr)
-        return 2
-
-
-def _do(arguments):
-    """Does what the arguments ask for; returns an exit code."""
-    work = arguments.work
-    if arguments.run:
-        name, seed = arguments.run
-        return run(name, int(seed), work)
     if arguments.page:
         from tools.papers.study_page import write_page
 
-        new = append(work) if work.is_dir() else []
-        print(f"{len(new)} runs appended to {TABLE.relative_to(ROOT)}")
         write_page(*read())
         return 0
-    jobs = plan(arguments.arms, arguments.seeds)
-    if arguments.status:
-        print(status(jobs, work))
-        return 0
-    return go_through(jobs, work, _start)
+    if not arguments.run:
+        jobs = plan(arguments.arms, arguments.seeds)
+        return go_through(jobs, arguments.work, _start)
+    name, seed = arguments.run
+    if name not in ARMS or not seed.isdecimal():
+        parser.error(
+            f"--run takes an arm ({', '.join(ARMS)}) and a seed. "
+            f"Received: {name} {seed}"
+        )
+    return run(name, int(seed), arguments.work)
 
 
 # === All runs ===
 
 
-def result_file(work, name, seed):
-    """The file that a run leaves when it is done."""
-    return work / f"{name}-{seed}.json"
-
-
-def is_done(work, name, seed):
-    """Whether a run has left its file.
-
-    Raises:
-        OtherSettings: if it was of other settings.
-    """
-    path = result_file(work, name, seed)
-    if path.exists():
-        check_settings(json.loads(path.read_text(encoding="utf-8")), path)
-    return path.exists()
-
-
 def go_through(jobs, work, start):
-    """Starts the runs that aren't done, one after another.
+    """Starts the runs that the table doesn't have, one after another.
 
     Args:
         jobs: list of (arm, seed).
@@ -121,23 +73,17 @@ def go_through(jobs, work, start):
         start: function of (arm, seed, work) that does a run and returns an exit code.
 
     Returns:
-        0 when all are done or in other hands; else the exit code of the run that broke
-        off.
+        0 when all are done; else the exit code of the run that broke off.
     """
-    known = _known()
-    for name, seed in jobs:
-        if (name, seed) in known or is_done(work, name, seed):
-            continue
-        code = start(name, seed, work)
-        if code not in (0, BUSY):
+    for job in jobs:
+        if not _is_done(*job) and (code := start(*job, work)):
             return code
     return 0
 
 
-def _known():
-    """The runs that the committed table has."""
+def _is_done(name, seed):
     results, failed = read()
-    return results.keys() | failed.keys()
+    return (name, seed) in results or (name, seed) in failed
 
 
 def _start(name, seed, work):
@@ -163,58 +109,28 @@ def _start(name, seed, work):
         signal.signal(signal.SIGTERM, before)
 
 
-def status(jobs, work):
-    """Tells how many runs are done and how many begun, a line for each arm."""
-    known, lines = _known(), []
-    for name in dict.fromkeys(name for name, _ in jobs):
-        seeds = [seed for one, seed in jobs if one == name]
-        done = [
-            seed for seed in seeds if (name, seed) in known or is_done(work, name, seed)
-        ]
-        begun = [s for s in seeds if s not in done and (work / f"{name}-{s}").is_dir()]
-        lines.append(f"{name:16} {len(done)} of {len(seeds)} done, {len(begun)} begun")
-    return "\n".join(lines)
-
-
 # === One run ===
 
 
-@contextlib.contextmanager
-def only(work, name, seed):
-    """Keeps other processes out of a run, by a BlockingIOError."""
-    work.mkdir(parents=True, exist_ok=True)
-    path = work / f"{name}-{seed}.lock"
-    descriptor = lock(path, os.O_RDWR | os.O_CREAT)
-    try:
-        yield
-    finally:
-        os.close(descriptor)
-
-
 def run(name, seed, work):
-    """Trains an arm with a seed, measures it, and writes its line of the table.
+    """Trains an arm with a seed, measures it, and adds its line to the table.
 
     Returns:
-        Exit code: 0; `BUSY` if another process has this run; 130 or 143 after a signal,
-        when the same command goes on.
+        Exit code: 0; 130 or 143 after a signal, when the same command goes on.
     """
     from zoo.training import interrupts
     from zoo.training.fast.process import start_backend, tune_process
 
+    if _is_done(name, seed):
+        return 0
+    tune_process()
+    start_backend()
     try:
-        with only(work, name, seed):
-            if not is_done(work, name, seed):
-                tune_process()
-                start_backend()
-                row = _row(name, seed, work)
-                line = json.dumps(row, ensure_ascii=False)
-                write_bytes(result_file(work, name, seed), line.encode())
-                clear(work / f"{name}-{seed}")  # all but the preset
-    except BlockingIOError:
-        return BUSY
+        append(_row(name, seed, work))
     except interrupts.Interrupted as stop:
         print(f"{name}, seed {seed}: {stop}. The same command goes on", file=sys.stderr)
         return stop.exit_code
+    clear(work / f"{name}-{seed}")  # all but the preset
     return 0
 
 

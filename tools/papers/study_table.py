@@ -3,18 +3,12 @@
 import dataclasses
 import functools
 import json
-import os
 
 from tools import ROOT
 from tools.papers import arms
 from tools.papers.counts import measure_of, unpack
-from zoo.files import lock_in_turn, write_bytes
 
 TABLE = ROOT / "docs" / "reproduction" / "study.jsonl"
-
-
-class OtherSettings(ValueError):
-    """A run has other settings than its arm has now."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)  # so that `cache` can take it
@@ -31,11 +25,6 @@ class Result:
     """
 
     row: dict
-
-    @property
-    def key(self):
-        """The arm and the seed."""
-        return self.row["arm"], self.row["seed"]
 
     @functools.cache  # noqa: B019 (a few hundred, as long as the process)
     def counts(self, kind):
@@ -57,26 +46,6 @@ class Result:
         )
 
 
-def check_settings(row, where):
-    """Refuses the row of a run of other settings than its arm has now.
-
-    Args:
-        row: the row.
-        where: where it stands, for the error.
-
-    Raises:
-        OtherSettings: naming it.
-    """
-    arm = row["arm"]
-    expected = arms.digest(arm) if arm in arms.ARMS else "no such arm"
-    if row.get("digest") != expected:
-        raise OtherSettings(
-            f"{where}: the run of {arm}, seed {row['seed']}, has other settings than "
-            "tools/papers/arms.py, and can't stand beside others: remove it, or "
-            f"restore them. Expected digest: {expected}. Received: {row.get('digest')}"
-        )
-
-
 def read(path=TABLE):
     """Reads a table.
 
@@ -85,56 +54,34 @@ def read(path=TABLE):
 
     Raises:
         ValueError: for a line that is damaged, a run that is there twice, or one of
-            other settings (`OtherSettings`).
+            other settings than its arm has now, which can't stand beside others.
     """
     results, failed = {}, {}
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     for number, line in enumerate(lines, start=1):
+        where = f"{path}, line {number}"
         try:
-            result = Result(json.loads(line))
-            key = result.key
+            row = json.loads(line)
+            key = row["arm"], row["seed"]
         except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{path}, line {number} is damaged: {error!r}") from error
-        check_settings(result.row, f"{path}, line {number}")
+            raise ValueError(f"{where} is damaged: {error!r}") from error
+        expected = arms.digest(key[0]) if key[0] in arms.ARMS else "no such arm"
+        if row.get("digest") != expected:
+            raise ValueError(
+                f"{where}: the run of {key[0]}, seed {key[1]}, has other settings than "
+                "tools/papers/arms.py: remove it, or restore them. Expected digest: "
+                f"{expected}. Received: {row.get('digest')}"
+            )
         if key in results or key in failed:
-            raise ValueError(f"{path}, line {number} has a run again. Received: {key}")
-        if "failed" in result.row:
-            failed[key] = result.row
+            raise ValueError(f"{where} has a run again. Received: {key}")
+        if "failed" in row:
+            failed[key] = row
         else:
-            results[key] = result
+            results[key] = Result(row)
     return results, failed
 
 
-def append(work, path=TABLE):
-    """Appends the runs of a folder that the table doesn't have yet.
-
-    Args:
-        work: the study's folder, with a file ARM-SEED.json for each run that is done.
-        path: the table.
-
-    Returns:
-        List of (arm, seed) of the new lines.
-
-    Raises:
-        ValueError: see `read`.
-    """
-    lock = lock_in_turn(work / "table.lock", 60, lambda: None)
-    try:
-        results, failed = read(path)
-        files = sorted(
-            # Not ARM-SEED.part.json, which is being written.
-            work.glob("*-*[0-9].json"),
-            key=lambda f: f.stat().st_mtime_ns,
-        )
-        found = [Result(json.loads(file.read_text("utf-8"))) for file in files]
-        for file, one in zip(files, found, strict=True):
-            check_settings(one.row, file)
-        new = [one for one in found if one.key not in results | failed]
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        lines = [json.dumps(one.row, ensure_ascii=False) for one in new]
-        if new:
-            write_bytes(path, (text + "".join(f"{x}\n" for x in lines)).encode())
-    finally:
-        if lock is not None:
-            os.close(lock)
-    return [one.key for one in new]
+def append(row, path=TABLE):
+    """Appends the row of a run."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row, ensure_ascii=False) + "\n")

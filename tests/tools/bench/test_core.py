@@ -36,14 +36,6 @@ def test_a_failed_command_says_why(tmp_path):
     assert core.execute(command, {}, log, 1) == '"done"\n'
 
 
-def test_functions_take_turns():
-    called = []
-    calls = {name: lambda name=name: called.append(name) for name in "ab"}
-    seconds = core.take_turns(calls, 3)
-    assert called == list("ababab")
-    assert {name: len(found) for name, found in seconds.items()} == {"a": 3, "b": 3}
-
-
 def test_the_first_of_repeated_calls_is_told_apart():
     results = iter("abc")
     result, first, seconds = core.repeated(lambda: next(results), 2)
@@ -60,10 +52,10 @@ def test_what_fails_is_told_and_the_rest_is_metered(tmp_path, monkeypatch, capsy
     bench = core.Bench(tmp_path / "work", cores=1)
     code = "import os; print('{\"threads\": %d}' % ('OMP_NUM_THREADS' in os.environ))"
     command = [sys.executable, "-c", code]
-    result, load = bench.measure("a system", lambda: command, {})
+    result, load = bench.measure("a system", command, {})
     assert result == {"threads": 0} and load["seconds"] > 0
     assert (tmp_path / "work" / "logs" / "a-system.log").is_file()
-    result, message = bench.measure("other", lambda: [sys.executable, "-c", "1"], {})
+    result, message = bench.measure("other", [sys.executable, "-c", "1"], {})
     assert result is None and "no result" in message
     assert "other failed: no result" in capsys.readouterr().err
     bench.print_machine("more")

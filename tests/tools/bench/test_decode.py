@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from tools.bench import decode
@@ -7,42 +5,65 @@ from tools.bench import decode
 pytestmark = pytest.mark.backend_free
 
 
-@pytest.fixture
-def data(tmp_path):
-    """Vocabularies of nine words."""
-    for side in ("source", "target"):
-        words = "\n".join(f"{side}{place}" for place in range(9))
-        (tmp_path / f"vocabulary.{side}").write_text(words + "\n", "utf-8")
-    return tmp_path
+class FakeBench:
+    """Seconds of each system; what it was asked is noted."""
+
+    asked, cores = [], 2
+
+    def __init__(self, work, cores):
+        self.work = work
+        self.print_machine = lambda: None
+        self.print_load = lambda when: None
+
+    def measure(self, name, command, environment):
+        self.asked.append((name, command, environment))
+        if environment == {"KERAS_BACKEND": "torch"}:
+            return None, "it failed"
+        found = {"load": 0.5, "first": 2.5, "peak_memory": 512.0, "sentences": 1000}
+        found |= {"versions": {"keras": "3"}}
+        seconds = [4.0, 1.0, 2.0] if environment else [1.0, 1.0, 1.0]
+        return {**found, "seconds": seconds}, {"seconds": 9.0}
 
 
-def test_ratios_are_of_medians_and_within_one_model_and_beam():
-    def result(*seconds, tokens=15):
-        return {"seconds": seconds, "first": 1.0, "tokens": tokens}
+def test_presets_and_exports_stand_in_a_table_for_each_beam(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(decode, "Bench", FakeBench)
+    for name in ("write_data", "write_test"):
+        monkeypatch.setattr(decode, name, lambda folder: None)
+    monkeypatch.setattr(decode, "is_export", lambda name: "onnx" in name)
+    options = ["--work", str(tmp_path), "--backends", "jax,torch", "--runs", "3"]
+    # One backend fails: the others are printed.
+    assert decode.main(["dates", "onnx/dates", "--beams", "1,5", *options]) == 1
+    name, command, environment = FakeBench.asked[0]
+    assert (name, environment) == (
+        "dates beam 1: zoo jax float32",
+        {"KERAS_BACKEND": "jax"},
+    )
+    assert {"dates", "--beam=1", "--length=15", "--runs=3", "--batch=64"} < set(command)
+    printed = capsys.readouterr().out
+    assert printed.count("\ndates beam 5\n") == 1
+    rows = [row for row in printed.splitlines() if row.startswith("| ") and "." in row]
+    assert rows[:2] == [
+        "| ONNX | 1.00 | 1.00 – 1.00 | 1,000 | 0.5 | 2.5 | 512 |",
+        "| zoo jax float32 | 2.00 | 1.00 – 4.00 | 500 | 0.5 | 2.5 | 512 |",
+    ]
 
+
+def test_ratios_are_those_of_medians():
     found = {
-        ("zoo jax float32", "luong", 1): {**result(1.0, 2.0, 9.0), "peak_memory": 700},
-        ("joeynmt", "luong", 1): result(5.0, 5.0, 5.0),
-        ("joeynmt", "luong", 5): result(50.0),
-        ("ctranslate2 int8", "transformer", 1): result(0.1),
+        name: {"seconds": seconds, "load": 0, "first": 0, "sentences": 9}
+        | {"peak_memory": 700}
+        for name, seconds in {"zoo jax": [1.0, 2.0, 9.0], "joeynmt": [5.0] * 3}.items()
     }
-    head, _, *rows = decode.times_table(found, 1, "luong").splitlines()
+    head, _, first, second = decode.times_table(found).splitlines()
     assert head.endswith("| × joeynmt |")
-    assert rows[0] == "| zoo jax float32 | 2.00 | 1.00 – 9.00 | 1.0 | 15 | 700 | 2.50 |"
-    assert rows[1].startswith("| joeynmt | 5.00 |") and rows[1].endswith("| 1.00 |")
-    assert len(rows) == 2
-
-
-def test_the_transformer_s_configuration(data):
-    files = decode.transformer(data, data, 4, 2)
-    config = json.loads(files["config.yaml"])
-    assert (config["encoder_type"], config["layers"]) == ("transformer", 3)
-    assert "rnn_type" not in config
+    assert first.endswith("| 700 | 2.50 |") and second.endswith("| 700 | 1.00 |")
 
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--peers", "moses"), ("--beams", "0"), ("--runs", "0"), ("--models", "gru")],
+    [("--backends", "numpy"), ("--peers", "moses"), ("--beams", "0")],
 )
 def test_bad_arguments_are_named(option, value, capsys, tmp_path):
     with pytest.raises(SystemExit):

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from tools.bench import peers
@@ -16,7 +18,7 @@ def data(tmp_path):
 
 def test_peers_get_zoo_s_vocabulary_size(data):
     for name, own in (("opennmt-py", 4), ("opennmt-tf", 3)):
-        files = peers.PEERS[name].configure(data, data, 30, 10)
+        files = peers.PEERS[name].configure(data, data, 30, 10, 99)
         lines = files["vocabulary.target"].split()
         assert len(set(lines)) == len(lines) == 5 + own
         assert lines[own:] == ["der", "ein", "Hund", "läuft", "."]
@@ -45,3 +47,10 @@ LOGS = {
 def test_rates_of_a_log(name):
     log = "something else\n" + 2 * LOGS[name] + "Saved\n"
     assert peers.rates(peers.PEERS[name], log) == [4913.0, 4913.0]
+
+
+def test_the_transformer_s_configuration(data):
+    peer = peers.PEERS["opennmt-transformer"]
+    config = json.loads(peer.configure(data, data, 4, 2, 4)["config.yaml"])
+    assert (config["encoder_type"], config["layers"]) == ("transformer", 3)
+    assert config["save_checkpoint_steps"] == 4 and "rnn_type" not in config

@@ -5,20 +5,64 @@ from tools.bench import train
 pytestmark = pytest.mark.backend_free
 
 
-def test_systems_take_turns():
-    assert train.interleave(["a", "b", "c"], ["1"]) == ["a", "1", "b", "c"]
-    assert train.interleave([], ["1", "2"]) == ["1", "2"]
-
-
 def test_ratios_are_of_medians():
-    rates = {"zoo": [90.0, 100.0, 300.0], "peer": [50.0], "broken": []}
-    rows = train.rate_table(rates, {"peer": 50.0, "absent": None}).split("\n")
-    assert rows[0] == "| system | target tokens/s | spread | / peer |"
+    rates = {"zoo": [90.0, 100.0, 300.0], "joeynmt": [50.0], "broken": []}
+    rows = train.rate_table(rates, 200.0).split("\n")
+    assert rows[0] == "| system | target tokens/s | spread | / joeynmt | / limit |"
     assert rows[2:] == [
-        "| zoo | 100 | 90 – 300 | 2.00 |",
-        "| peer | 50 | 50 – 50 | 1.00 |",
-        "| broken | failed |  |  |",
+        "| zoo | 100 | 90 – 300 | 2.00 | 0.50 |",
+        "| joeynmt | 50 | 50 – 50 | 1.00 | 0.25 |",
+        "| broken | failed |  |  |  |",
     ]
+    assert train.rate_table({"zoo": [9.0]}).split("\n")[2] == "| zoo | 9 | 9 – 9 |"
+
+
+class FakeBench:
+    """Fails under torch; elsewhere gives what a worker prints."""
+
+    cores = 2
+
+    def __init__(self, work, cores):
+        self.work = work
+        self.print_load = self.print_machine = lambda text: None
+
+    def measure(self, name, command, environment, read):
+        if name == "joeynmt":
+            assert command == ["joeynmt", 30, 10]
+            return read("Tokens per Sec: 9\nTokens per Sec: 50\n"), {"seconds": 3.0}
+        if environment == {"KERAS_BACKEND": "torch"}:
+            return None, "it failed"
+        if "tools.bench.workers.limit" in command:
+            found = {"limit": 200.0, "large": [1e9, 3e9], "limit_at_own_shapes": 150.0}
+            return {**found, "operations_per_token": 1e6}, {"seconds": 1.0}
+        assert {"--model=luong", "--windows=2", "--steps=10"} < set(command)
+        found = {"windows": [90.0, 110.0], "padding": 0.05, "versions": {"keras": "3"}}
+        return found, {"seconds": 2.0}
+
+
+def test_each_round_measures_the_limit_and_all_systems(monkeypatch, tmp_path, capsys):
+    facts = {"pairs": 9, "source": 2.0, "target": 3.0}
+    monkeypatch.setattr(train, "Bench", FakeBench)
+    monkeypatch.setattr(train, "write_data", lambda folder: facts)
+    monkeypatch.setattr(train.peers, "install", lambda *_: None)
+    monkeypatch.setattr(train.peers, "versions", lambda *_: {"joeynmt": "2.3"})
+    monkeypatch.setattr(
+        train.peers,
+        "prepare",
+        lambda peer, name, work, data, steps, window: [name, steps, window],
+    )
+    options = ["--work", str(tmp_path), "--quick", "--backends", "jax,torch"]
+    options += ["--peers", "joeynmt"]
+    # One backend fails: the others are printed.
+    assert train.main([*options, "--json", str(tmp_path / "found.json")]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-3:] == [
+        "| zoo jax | 100 | 90 – 110 | 2.00 | 0.50 |",
+        "| joeynmt | 50 | 50 – 50 | 1.00 | 0.25 |",
+        "| zoo torch | failed |  |  |  |",
+    ]
+    assert lines[-6].startswith("limit: 200 target tokens/s = 2 GFLOP/s (1 – 3) / 1.0 ")
+    assert '"error": "it failed"' in (tmp_path / "found.json").read_text()
 
 
 @pytest.mark.parametrize(

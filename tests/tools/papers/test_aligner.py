@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from tools.papers import aligner
-from tools.presets.alignments import words
 from zoo.decoding import Translation
 
 pytestmark = pytest.mark.backend_free
@@ -125,4 +124,4 @@ def test_places_are_those_of_words_as_pieces_are_merged():
     pieces = ["▁A", "▁do", "g", ",", "▁an", "▁old", "-", "time", "▁House", "."]
     merged = Translation("", 0.0, pieces, ["▁x"], np.ones((10, 1))).merge_words()
     text = "A dog, an old-time House."
-    assert [word.lower() for word in merged.tokens] == words(text)
+    assert [word.lower() for word in merged.tokens] == aligner.words(text)

@@ -1,11 +1,6 @@
-"""The study's runs: which are started, that killed ones go on, and what is measured."""
+"""The study's runs: which are started, that stopped ones go on, what is measured."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 import types
 
 import numpy as np
@@ -14,8 +9,7 @@ import pytest
 import zoo
 from tests.presets_for_tests import save_translator
 from tests.training.recipes.test_captioner_recipe import Perfect
-from tools import ROOT
-from tools.papers import arms, study
+from tools.papers import arms, study, study_table
 from tools.papers.arms import ARMS, Arm
 from tools.papers.counts import MEASURES
 from zoo.models import RecurrentCausalLM, RecurrentLM, RecurrentLMPreprocessor
@@ -24,104 +18,46 @@ from zoo.training.recipe import Recipe
 from zoo.training.recipes.captioner_recipe import outputs, scores
 from zoo.training.recipes.translator_recipe import task, tiny, translation_recipe
 
-JOBS = [("none", 1), ("dot", 1), ("none", 2)]
-
 
 @pytest.fixture
-def table(monkeypatch):
-    """The runs that the committed table is taken to have."""
-    runs = set()
-    monkeypatch.setattr(study, "_known", lambda: runs)
-    return runs
+def table(monkeypatch, tmp_path):
+    """A table in the place of the committed one."""
+    path = tmp_path / "study.jsonl"
+    monkeypatch.setattr(study, "read", lambda: study_table.read(path))
+    monkeypatch.setattr(study, "append", lambda row: study_table.append(row, path))
+    return path
 
 
-def starter(codes=()):
-    """A function in the place of a run's process, and what it was called for."""
-    called = []
+def rows(table):
+    return [json.loads(line) for line in table.read_text("utf-8").splitlines()]
+
+
+@pytest.mark.backend_free
+def test_runs_that_are_not_done_are_started_until_one_breaks_off(tmp_path, table):
+    jobs, called, codes = [("none", 1), ("dot", 1), ("none", 2)], [], [0, 143, 0, 0]
 
     def start(name, seed, work):
         called.append((name, seed))
-        code = dict(codes).get((name, seed), 0)
-        if code == 0:
+        if (code := codes.pop(0)) == 0:
             row = {"arm": name, "seed": seed, "digest": arms.digest(name)}
-            study.result_file(work, name, seed).write_text(json.dumps(row))
+            study.append({**row, "failed": "not finite"} if seed == 2 else row)
         return code
 
-    return start, called
-
-
-# === Which runs are started ===
-
-
-@pytest.mark.backend_free
-def test_runs_that_are_done_are_not_done_again(tmp_path, table):
-    start, called = starter()
-    table.add(("dot", 1))
-    assert study.go_through(JOBS, tmp_path, start) == 0
-    assert called == [("none", 1), ("none", 2)]
-    assert study.go_through(JOBS, tmp_path, start) == 0 and len(called) == 2
-    assert study.status(JOBS, tmp_path).splitlines() == [
-        "none             2 of 2 done, 0 begun",
-        "dot              1 of 1 done, 0 begun",
-    ]
+    assert study.go_through(jobs, tmp_path, start) == 143
+    assert called == jobs[:2]
+    assert study.go_through(jobs, tmp_path, start) == 0
+    assert called == [*jobs[:2], *jobs[1:]]
+    assert study.go_through(jobs, tmp_path, start) == 0 and not codes
+    assert study.run("dot", 1, tmp_path) == 0  # what is done isn't done again
+    assert len(rows(table)) == 3
 
 
 @pytest.mark.backend_free
-def test_a_run_of_other_settings_ends_the_study(tmp_path, table, monkeypatch, capsys):
-    start, called = starter()
-    assert study.go_through(JOBS[:2], tmp_path, start) == 0
-    path = study.result_file(tmp_path, "dot", 1)
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"digest": "0" * 12}))
-    for words in (["--run", "dot", "1"], ["--status"], ["--page"], []):
-        assert study.main(["--work", str(tmp_path), *words]) == 2
-        error = capsys.readouterr().err
-        assert f"{path}: the run of dot, seed 1, has other settings" in error
-        assert f"digest: {arms.digest('dot')}. Received: 000000000000" in error
-    assert len(called) == 2
-
-
-@pytest.mark.backend_free
-def test_a_run_that_breaks_off_ends_the_study_which_then_goes_on(tmp_path, table):
-    start, called = starter({("dot", 1): 143})
-    assert study.go_through(JOBS, tmp_path, start) == 143
-    assert called == [("none", 1), ("dot", 1)]
-    (tmp_path / "dot-1").mkdir()
-    assert "dot              0 of 1 done, 1 begun" in study.status(JOBS, tmp_path)
-    start, called = starter()
-    assert study.go_through(JOBS, tmp_path, start) == 0
-    assert called == [("dot", 1), ("none", 2)]
-
-
-@pytest.mark.backend_free
-def test_a_run_that_another_process_has_is_left_to_it(tmp_path, table, monkeypatch):
-    start, called = starter({("dot", 1): study.BUSY})
-    assert study.go_through(JOBS, tmp_path, start) == 0
-    assert called == JOBS
-
-    code = (
-        "import sys, time; from pathlib import Path; from tools.papers.study import "
-        "only\nwith only(Path(sys.argv[1]), 'dot', 1): print('has it', flush=True); "
-        "time.sleep(60)"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as other:
-        try:
-            assert other.stdout.readline() == b"has it\n"
-            assert study.run("dot", 1, tmp_path) == study.BUSY
-            with study.only(tmp_path, "dot", 2):
-                pass
-        finally:
-            other.kill()
-    with study.only(tmp_path, "dot", 1):  # the lock ends with the process
-        pass
-
-
-@pytest.mark.backend_free
-@pytest.mark.parametrize("name", ["nothing", "dot x"])
-def test_what_cannot_be_run_is_refused(name, capsys):
+@pytest.mark.parametrize("run", [["nothing", "1"], ["dot", "x"]])
+def test_what_cannot_be_run_is_refused(run, capsys):
     with pytest.raises(SystemExit, match="2"):
-        study.main(["--run", *f"{name} 1".split()[:2]])
-    assert "Received: " + " ".join(f"{name} 1".split()[:2]) in capsys.readouterr().err
+        study.main(["--run", *run])
+    assert "Received: " + " ".join(run) in capsys.readouterr().err
 
 
 # === One run ===
@@ -141,14 +77,25 @@ def short(epochs):
 
 
 @pytest.mark.once
-def test_a_run_leaves_its_line_and_its_preset(tmp_path, monkeypatch):
+def test_a_run_leaves_its_line_and_its_preset(tmp_path, table, monkeypatch):
     monkeypatch.setitem(ARMS, "short", short(2))
     sources, targets = ["a b c", "b a", "c"], ["c b a", "a b", "c"]
     pairs = zoo.data.Pairs("made", "test", "en", "de", sources, targets)
     monkeypatch.setattr(zoo.data, "load", lambda *_, **__: pairs)
     monkeypatch.setattr(study.aligner, "read", lambda: [({(0, 0)}, {(0, 0)})] * 3)
+    study.train(ARMS["short"], 3, tmp_path / "short-3", "command")
+    (tmp_path / "short-3" / "results.json").unlink()  # stopped before it was written
+    log = (tmp_path / "short-3" / "log.csv").read_text()
+    seen = []
+    clear = study.clear
+    monkeypatch.setattr(
+        study,
+        "clear",
+        lambda run: seen.append((run / "log.csv").read_text()) or clear(run),
+    )
     assert study.run("short", 3, tmp_path) == 0
-    row = json.loads((tmp_path / "short-3.json").read_text())
+    assert seen == [log]  # no epoch was trained again
+    [row] = rows(table)
     assert (row["arm"], row["seed"]) == ("short", 3)
     assert row["settings"]["epochs"] == 2 and row["digest"] == arms.digest("short")
     assert row["settings"]["model"]["hidden_dim"] == 16
@@ -161,32 +108,10 @@ def test_a_run_leaves_its_line_and_its_preset(tmp_path, monkeypatch):
     expected = model.perplexity(sources, targets)
     assert row["scores"]["perplexity"] == pytest.approx(expected, rel=1e-2)
     assert not (tmp_path / "short-3" / "checkpoint.npz").exists()
-    # What is done isn't done again.
-    monkeypatch.setattr(study, "_row", None)
-    assert study.run("short", 3, tmp_path) == 0
 
 
 @pytest.mark.once
-def test_a_run_that_was_stopped_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
-    monkeypatch.setitem(ARMS, "short", short(2))
-    monkeypatch.setattr(study, "measure", lambda *_: {"counts": {}, "scores": {}})
-    study.train(ARMS["short"], 3, tmp_path / "short-3", "command")
-    (tmp_path / "short-3" / "results.json").unlink()  # killed before it was written
-    before = (tmp_path / "short-3" / "log.csv").read_text()
-    found = []
-    cleared = study.clear
-
-    def clear(folder):
-        found.append((folder / "log.csv").read_text())
-        cleared(folder)
-
-    monkeypatch.setattr(study, "clear", clear)
-    assert study.run("short", 3, tmp_path) == 0
-    assert found == [before]  # no epoch was trained again
-
-
-@pytest.mark.once
-def test_a_run_that_diverges_is_told(tmp_path, monkeypatch):
+def test_a_run_that_diverges_is_told(tmp_path, table, monkeypatch):
     def diverge(run):
         raise FloatingPointError("The loss is not finite")
 
@@ -194,35 +119,8 @@ def test_a_run_that_diverges_is_told(tmp_path, monkeypatch):
     recipe = Recipe("study", {arms.SCALE: choices}, diverge, __file__)
     monkeypatch.setitem(ARMS, "short", Arm("x", "tests", lambda: recipe))
     assert study.run("short", 1, tmp_path) == 0
-    row = json.loads((tmp_path / "short-1.json").read_text())
+    [row] = rows(table)
     assert row["failed"] == "The loss is not finite" and "counts" not in row
-
-
-@pytest.mark.long
-def test_a_study_that_is_killed_leaves_a_checkpoint_and_goes_on(tmp_path):
-    """Of a process of its own, with the study's smallest nets."""
-    code = (
-        "import dataclasses, sys\n"
-        "from tools.papers import study, arms\n"
-        "from tests.tools.papers.test_study import short\n"
-        "arms.ARMS['short'] = short(60)\n"
-        "study.measure = lambda *_: {'counts': {}, 'scores': {}}\n"
-        "from pathlib import Path\n"
-        "sys.exit(study.run('short', 1, Path(sys.argv[1])))\n"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(command, cwd=ROOT, env=environment) as process:
-        log = tmp_path / "short-1" / "log.csv"
-        while not (log.exists() and len(log.read_text().splitlines()) > 2):
-            assert process.poll() is None
-            time.sleep(0.1)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait() == 143
-    rows = len(log.read_text().splitlines())
-    assert 2 < rows < 60 and not (tmp_path / "short-1.json").exists()
-    assert subprocess.run(command, cwd=ROOT, env=environment).returncode == 0
-    assert json.loads((tmp_path / "short-1.json").read_text())["seed"] == 1
 
 
 # === What is measured ===

@@ -1,57 +1,96 @@
-"""zoo's side of `tools.bench.decode`: one backend translates and is timed.
+"""The process that `tools.bench.decode` times: one backend translates.
 
-    KERAS_BACKEND=jax python -m tools.bench.workers.decode --data FOLDER --source FILE
+    KERAS_BACKEND=jax python -m tools.bench.workers.decode luong --data FOLDER
+    python -m tools.bench.workers.decode exports/onnx/luong_local --data FOLDER
 
-FOLDER is what `tools/bench/data.py` wrote, FILE lines of words. The model is not
-trained: lengths are forced, so that its words don't matter. What is timed begins with
-lines of words and ends with lines of words. The last line printed is a JSON object.
+FOLDER is what `tools/bench/data.py` wrote. The model is one of `tools.bench.train`'s
+sizes, not trained, which reads words; or a preset or an export, which reads text.
+Lengths are forced, so that what it writes doesn't matter. An export runs without Keras.
+The last line printed is a JSON object.
 """
 
 import argparse
 import time
 from pathlib import Path
 
-import keras
-
-from tools.bench.workers.decode_peer import add_arguments, print_report
-from tools.bench.workers.train import FIRST_WORD_ID, UNKNOWN_ID, make_model
-from zoo.decoding import BeamSearch, search_ids
-from zoo.training import tune_process
+from tools.bench.core import add_search, print_report
+from tools.bench.decode import MODELS
+from zoo.cli.presets import is_export
 
 
-def read_words(folder, side):
-    """Words of a side's vocabulary, by id: the specials have none."""
-    text = (folder / f"vocabulary.{side}").read_text("utf-8")
-    return [""] * FIRST_WORD_ID + text.split()
+def untrained(args, lines):
+    """Returns a function that translates lines of words."""
+    import keras
 
+    from tools.bench.workers.train import FIRST_WORD_ID, UNKNOWN_ID, make_model
+    from zoo.decoding import BeamSearch, search_ids
 
-def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--model", choices=("luong", "transformer"), default="luong")
-    parser.add_argument("--precision", choices=("float32", "int8"), default="float32")
-    add_arguments(parser)
-    args = parser.parse_args(argv)
-    tune_process()  # as every command of zoo does
-    began = time.perf_counter()
     keras.utils.set_random_seed(1)
-    words = [read_words(args.data, side) for side in ("source", "target")]
-    sizes = [len(side) for side in words]
-    model = make_model(args.model, *sizes)
+    words = [
+        (args.data / f"vocabulary.{side}").read_text("utf-8").split()
+        for side in ("source", "target")
+    ]
+    model = make_model(args.model, *(FIRST_WORD_ID + len(side) for side in words))
     if args.precision == "int8":
         model.quantize("int8")
-    ids = {word: place for place, word in enumerate(words[0]) if word}
+    source_ids = {word: FIRST_WORD_ID + place for place, word in enumerate(words[0])}
+    target_words = [""] * FIRST_WORD_ID + words[1]
     # The end token, which must follow the last word, is a step of its own.
     search = BeamSearch(args.beam, min_length=args.length + 1)
 
     def translate():
-        lines = args.source.read_text("utf-8").splitlines()
-        sources = [[ids.get(w, UNKNOWN_ID) for w in line.split()] for line in lines]
+        sources = [
+            [source_ids.get(word, UNKNOWN_ID) for word in line.split()]
+            for line in lines
+        ]
         found = search_ids(model, sources, search, args.length + 1, args.batch)
-        return [[words[1][i] for i in best[0][0]] for best in found]
+        return [[target_words[i] for i in best[0][0]] for best in found]
 
-    packages = "keras", keras.backend.backend()
-    print_report(translate, began, args.runs, packages)
+    return translate
+
+
+def trained(args, lines):
+    """Returns a function by which a preset or an export translates lines of text."""
+    if is_export(args.model):
+        from zoo.serving import runtime
+
+        model = runtime.load(args.model, args.threads)
+    else:
+        import zoo
+
+        model = zoo.load(args.model)
+    length = {"min_length": args.length + 1, "max_length": args.length + 1}
+    return lambda: model.translate(
+        lines, beam_size=args.beam, batch_size=args.batch, **length
+    )
+
+
+def packages(model):
+    """Names the packages that compute."""
+    if is_export(model):
+        return ["onnxruntime"]
+    import keras
+
+    return ["keras", keras.backend.backend()]
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", help=f"{', '.join(MODELS)}, a preset or an export")
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--precision", choices=("float32", "int8"), default="float32")
+    parser.add_argument("--threads", type=int, default=1, help="of an export")
+    add_search(parser)
+    args = parser.parse_args(argv)
+    if not is_export(args.model):
+        from zoo.training import tune_process
+
+        tune_process()  # as every command of zoo does
+    began = time.perf_counter()
+    make, file = (untrained, "source") if args.model in MODELS else (trained, "text")
+    lines = (args.data / f"test.{file}").read_text("utf-8").splitlines()
+    translate = make(args, lines)
+    print_report(translate, began, args.runs, packages(args.model))
 
 
 if __name__ == "__main__":

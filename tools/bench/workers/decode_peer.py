@@ -11,12 +11,11 @@ lines of words; loading the model and one translation before are left out.
 import argparse
 import functools
 import inspect
-import json
 import os
 import time
 from pathlib import Path
 
-from tools.bench.core import peak_memory, repeated, versions
+from tools.bench.core import add_search, print_report
 
 
 def opennmt_py(args):
@@ -178,43 +177,13 @@ PEERS = {
 }
 
 
-def add_arguments(parser):
-    """The arguments that zoo's side has too."""
-    parser.add_argument("--source", type=Path, required=True)
-    parser.add_argument("--beam", type=int, default=1)
-    parser.add_argument("--batch", type=int, default=64, help="sentences at a time")
-    parser.add_argument("--length", type=int, default=15, help="words of each")
-    parser.add_argument("--runs", type=int, default=5)
-
-
-def measure(translate, began, runs):
-    """Seconds that a function which gives lists of words takes: to be loaded since
-    `began`, in its first call, and in each of some runs after it."""
-    load = time.perf_counter() - began
-    found, first, seconds = repeated(translate, runs)
-    return {
-        "seconds": seconds,
-        "load": load,
-        "first": first,
-        "sentences": len(found),
-        "tokens": sum(map(len, found)),
-    }
-
-
-def print_report(translate, began, runs, packages):
-    """Prints `measure`'s figures, the peak memory and the versions of packages as the
-    JSON object that `tools.bench.core.last_object` reads."""
-    report = measure(translate, began, runs)
-    report |= {"peak_memory": peak_memory(), "versions": versions(*packages)}
-    print(json.dumps(report))
-
-
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name", choices=PEERS)
     parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("--precision", default="float32")
-    add_arguments(parser)
+    add_search(parser)
     args = parser.parse_args(argv)
     began = time.perf_counter()
     translate, packages = PEERS[args.name](args)

@@ -1,7 +1,7 @@
 import pytest
 
 from tests.serving.conftest import make_translator, needs_tensorflow
-from tools.presets.served import folder_size, load_served
+from tools.presets.backends import load_served
 
 
 @needs_tensorflow
@@ -14,10 +14,3 @@ def test_each_text_gets_its_own_outputs(tmp_path):
     found = [row["translation"].decode() for row in ask("translate", texts)]
     assert found == translator.translate(texts)
     assert len(set(found)) > 1
-
-
-def test_size_of_a_folder(tmp_path):
-    (tmp_path / "deep").mkdir()
-    (tmp_path / "deep" / "a").write_bytes(b"123")
-    (tmp_path / "b").write_bytes(b"45")
-    assert folder_size(tmp_path) == 5
