@@ -1,19 +1,11 @@
-"""Downloads a file with progress, resuming what an earlier attempt left.
-
-Written on urllib because pooch and `keras.utils.get_file` neither resume a transfer nor
-bound its size and its total time.
-"""
+"""Downloads a file with progress, resuming what an earlier attempt left."""
 
 import contextlib
-import http.client
+import functools
 import os
-import re
-import socket
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -39,11 +31,10 @@ PAUSE = 1.0
 TIMEOUT = 30.0
 DEADLINE = 1800.0
 SILENT = 1.0  # seconds of waiting for another process before saying so
-# Maximum bytes of a file of unknown size.
-LIMIT = 1 << 28
-_CHUNK = 1 << 16
+LIMIT = 1 << 28  # maximum bytes of a file of unknown size
+_REDIRECTS = 10
 _HEADERS = {
-    # manythings.org answers 406 to urllib's own name.
+    # manythings.org answers 406 to a library's own name.
     "User-Agent": "Mozilla/5.0 (compatible; attention-zoo)",
     # Byte ranges count in the encoded file, so the encoding must be none.
     "Accept-Encoding": "identity",
@@ -54,8 +45,8 @@ class DownloadError(ValueError, OSError):
     """A file could not be downloaded or stored."""
 
 
-class _TransferError(DownloadError):
-    """A transfer failed; `fetch` adds what the user can do."""
+class _Refused(Exception):
+    """An answer that is final: another attempt would get the same."""
 
 
 def fetch(
@@ -93,6 +84,9 @@ def fetch(
             too slowly, or if the folder cannot be written.
         ValueError: from `unpack`.
     """
+    # Not at the top, and not in this thread, which may run an event loop of its own.
+    from anyio.from_thread import start_blocking_portal
+
     deadline = time.monotonic() + DEADLINE
     with _writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -101,10 +95,10 @@ def fetch(
         part.unlink(missing_ok=True)
     while True:
         resumed = _size(part) > 0
-        try:
-            _download(url, part, limit, deadline)
-        except _TransferError as error:
-            raise DownloadError(f"{error}. {hint}") from None
+        with start_blocking_portal() as portal:
+            problem = portal.call(_download, url, part, limit, deadline)
+        if problem:
+            raise DownloadError(f"cannot download {url}, received {problem}. {hint}")
         try:
             return unpack(part)
         except ValueError:
@@ -132,11 +126,8 @@ def exclusive(folder: Path) -> Iterator[None]:
     with _writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     path = folder.with_name(f"{folder.name}.lock")
-
-    def announce():
-        text = f"waiting for another process that is downloading to {folder}"
-        print(text, file=sys.stderr, flush=True)
-
+    text = f"waiting for another process that is downloading to {folder}"
+    announce = functools.partial(print, text, file=sys.stderr, flush=True)
     try:
         descriptor = lock_in_turn(path, DEADLINE, announce, SILENT)
     except BlockingIOError:
@@ -166,177 +157,111 @@ def store(path: Path, data: bytes) -> None:
 # === Requests ===
 
 
-def _download(url, part, limit, deadline):
-    """Completes `part` in a few attempts, each resuming the previous one."""
-    for attempt in range(ATTEMPTS):
-        if attempt:
-            time.sleep(PAUSE * attempt)
-        final = False
-        try:
-            problem = _transfer(url, part, limit, deadline)
-        except DownloadError:  # further attempts cannot help
-            raise
-        except urllib.error.HTTPError as error:
-            error.close()
-            problem = f"HTTP status {error.code} ({error.reason})"
-            final = error.code < 500 and error.code not in (408, 429)
-        except urllib.error.URLError as error:
-            problem = str(error.reason)
-        # ValueError: from an invalid address that the server redirects to.
-        except (http.client.HTTPException, OSError, ValueError) as error:
-            problem = f"{type(error).__name__}: {error}"
-        if problem is None:
-            return
-        if time.monotonic() >= deadline:
-            _refuse(url, part, f"{_size(part)} bytes in {DEADLINE:g} s")
-        if final:
-            break
+async def _download(url, part, limit, deadline):
+    """Completes `part` in a few attempts; returns what is wrong, or None."""
+    import anyio
+    import httpx2
+
+    problem = None
+    try:
+        with anyio.fail_after(deadline - time.monotonic()):
+            async with httpx2.AsyncClient(headers=_HEADERS, timeout=TIMEOUT) as client:
+                for attempt in range(ATTEMPTS):
+                    await anyio.sleep(PAUSE * attempt)
+                    try:
+                        problem = await _transfer(client, url, part, limit)
+                    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+                        problem = _reason(error)
+                    if problem is None:
+                        return None
+    except _Refused as refused:
+        problem = str(refused)
+    except TimeoutError:
+        problem = f"{_size(part)} bytes in {DEADLINE:g} s"
+        part.unlink(missing_ok=True)
     if _size(part):
-        problem += f"; {_size(part)} bytes are kept in {part}"
-    else:
-        part.unlink(missing_ok=True)
-    raise _TransferError(f"cannot download {url}, received {problem}")
-
-
-def _transfer(url, part, limit, deadline):
-    """Makes one request; returns the problem with the answer, or None."""
-    offset = _size(part)
-    request = urllib.request.Request(url, headers=_HEADERS)
-    if offset:
-        request.add_header("Range", f"bytes={offset}-")
-    try:
-        with _open(request, deadline) as response:
-            return _receive(response, url, part, offset, limit, deadline)
-    except urllib.error.HTTPError as error:
-        if error.code != 416 or not offset:
-            raise
-        # There is nothing after `offset`: the file is complete, or a different one.
-        error.close()
-        if error.headers.get("Content-Range") == f"bytes */{offset}":
-            return None
-        part.unlink(missing_ok=True)
-        return f"a file that is shorter than the {offset} bytes in {part}"
-
-
-def _receive(response, url, part, offset, limit, deadline):
-    """Writes the answer to `part`; returns the problem with it, or None."""
-    before = offset
-    if response.status != 206:
-        offset = 0
-    elif _range_start(response) != offset:
-        part.unlink(missing_ok=True)
-        return f"the range {response.headers.get('Content-Range')!r}"
-    length = response.headers.get("Content-Length")
-    if length is not None and not re.fullmatch(r"[0-9]{1,18}", length.strip()):
-        _refuse(url, part, f"the Content-Length {length[:40]!r}")
-    total = None if length is None else offset + int(length)
-    if total is not None and total > limit:
-        _refuse(url, part, f"{total} bytes, which should be at most {limit}")
-    size = _copy(response, part, offset, total, limit, deadline)
-    if size > limit:
-        _refuse(url, part, f"more than the {limit} bytes that it may have")
-    if time.monotonic() >= deadline and size != total:
-        # An answer without a length looks complete when it is cut off.
-        return f"{size} bytes until the deadline"
-    if total is not None and size != total:
-        if response.status != 206 and size == before > 0:  # there is no more
-            _refuse(url, part, f"{size} of {total} bytes twice")
-        return f"{size} of {total} bytes"
-    return None
-
-
-def _refuse(url, part, received):
+        return f"{problem}; {_size(part)} bytes are kept in {part}"
     part.unlink(missing_ok=True)
-    raise _TransferError(f"cannot download {url}, received {received}")
+    return problem
 
 
-def _range_start(response):
-    content_range = response.headers.get("Content-Range", "")
-    match = re.match(r"bytes ([0-9]{1,18})-", content_range)
-    return int(match[1]) if match else None
+def _reason(error):
+    """Describes the first of the errors that led to one."""
+    while cause := error.__cause__ or error.__context__:
+        error = getattr(cause, "exceptions", [cause])[0]
+    if isinstance(error, ConnectionError):  # asyncio's own text says less
+        return f"{type(error).__name__}: {os.strerror(error.errno)}"
+    return f"{type(error).__name__}: {error}"
 
 
-def _copy(response, part, offset, total, limit, deadline):
-    with _writing(part.parent):
-        file = part.open("ab" if offset else "wb")
-    with file, _progress(part.name.removesuffix(".part"), total) as show:
-        # Not read(), which waits for a whole chunk, however slow.
-        while chunk := response.read1(_CHUNK):
-            with _writing(part.parent):
-                file.write(chunk)
-                file.flush()  # otherwise a full disk would only show on closing
-            offset += len(chunk)
-            show(offset)
-            if offset > limit or time.monotonic() >= deadline:
+async def _transfer(client, url, part, limit):
+    """Makes one request for what `part` lacks; returns what is wrong, or None."""
+    start = _size(part)
+    headers = {"Range": f"bytes={start}-"} if start else {}
+    request = client.build_request("GET", url, headers=headers)
+    async with contextlib.AsyncExitStack() as stack:
+        for _ in range(_REDIRECTS):
+            # httpx2 itself would read a redirect's body, which may never end.
+            response = await client.send(request, stream=True)
+            stack.push_async_callback(response.aclose)
+            request = response.next_request
+            if request is None:
                 break
-    return offset
+        status = response.status_code
+        if status == 416 and start:
+            # There is nothing after `start`: the file is complete, or a different one.
+            if response.headers.get("Content-Range") == f"bytes */{start}":
+                return None
+            part.unlink()
+            return f"a file that is shorter than the {start} bytes in {part}"
+        if status in (200, 206):
+            return await _receive(response, part, start, limit)
+        problem = f"HTTP status {status} ({response.reason_phrase})"
+        if status < 500 and status not in (408, 429):
+            raise _Refused(problem)
+        return problem
 
 
-@contextlib.contextmanager
-def _open(request, deadline):
-    """Opens a request whose connections are closed at the deadline.
+async def _receive(response, part, start, limit):
+    """Writes an answer to `part`; returns what is wrong with it, or None."""
+    import httpx2
 
-    A socket's timeout is not enough: it restarts with every byte, even in the headers.
-    """
-    connected = []
-
-    def cut():
-        for connection in connected:
-            with contextlib.suppress(OSError):
-                # Not SSLSocket.shutdown, which breaks a read in another thread.
-                socket.socket.shutdown(connection, socket.SHUT_RDWR)
-
-    opener = urllib.request.build_opener(
-        _CutHTTP(connected, deadline), _CutHTTPS(connected, deadline), _Redirects()
-    )
-    left = max(0.0, deadline - time.monotonic())
-    timer = threading.Timer(left, cut)
-    timer.daemon = True
-    timer.start()
-    try:
-        # A timeout of 0 would make the socket non-blocking.
-        with opener.open(request, timeout=min(TIMEOUT, left + 0.01)) as response:
-            yield response
-    finally:
-        timer.cancel()
-
-
-class _CutOff:
-    """Collects the sockets of a handler's connections in a list."""
-
-    def __init__(self, connected, deadline):
-        super().__init__()
-        self.connected = connected
-        self.deadline = deadline
-
-    def do_open(self, kind, request, **arguments):
-        connected, deadline = self.connected, self.deadline
-
-        class Connection(kind):
-            def connect(self):
-                super().connect()
-                connected.append(self.sock)
-                if time.monotonic() >= deadline:  # the timer may have fired already
-                    raise TimeoutError("the deadline has passed")
-
-        return super().do_open(Connection, request, **arguments)
+    partial, place = response.status_code == 206, response.headers.get("Content-Range")
+    if partial and not (place or "").startswith(f"bytes {start}-"):
+        part.unlink(missing_ok=True)
+        return f"the range {place!r}"
+    size = start if partial else 0
+    length = response.headers.get("Content-Length")
+    total = None if length is None else size + int(length)
+    if total is not None and total > limit:
+        _refuse(part, f"{total} bytes, which should be at most {limit}")
+    with _writing(part.parent):
+        file = part.open("ab" if partial else "wb")
+    with file, _progress(part.name.removesuffix(".part"), total) as show:
+        try:
+            async for chunk in response.aiter_raw():
+                with _writing(part.parent):
+                    file.write(chunk)
+                    file.flush()  # otherwise a full disk would only show on closing
+                size += len(chunk)
+                show(size)
+                if size > limit:
+                    break
+        except httpx2.RemoteProtocolError:  # it breaks off, which the sizes tell
+            if total is None:
+                raise
+    if size > limit:
+        _refuse(part, f"more than the {limit} bytes that it may have")
+    if total in (None, size):
+        return None
+    if not partial and size == start > 0:  # there is no more
+        _refuse(part, f"{size} of {total} bytes twice")
+    return f"{size} of {total} bytes"
 
 
-class _CutHTTP(_CutOff, urllib.request.HTTPHandler):  # type: ignore[misc]
-    pass
-
-
-class _CutHTTPS(_CutOff, urllib.request.HTTPSHandler):  # type: ignore[misc]
-    pass
-
-
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, request, response, code, message, headers, url):
-        # The handler would read the answer to its end, which may never come.
-        response.close()
-        if not url.startswith(("http://", "https://")):
-            return None
-        return super().redirect_request(request, response, code, message, headers, url)
+def _refuse(part, problem):
+    part.unlink(missing_ok=True)
+    raise _Refused(problem)
 
 
 # === Progress and files ===
