@@ -22,7 +22,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from zoo import bulk, presets
+from zoo import presets
+from zoo.cli import bulk_job as bulk
 from zoo.cli.common import (
     BEAM_SIZE,
     SEARCH_OPTIONS,

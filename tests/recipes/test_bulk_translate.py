@@ -13,7 +13,7 @@ import pytest
 import zoo
 from tests.harness import load_recipe
 from tests.presets_for_tests import WORDS, save_translator
-from zoo.bulk import Translator
+from zoo.cli.bulk_job import Translator
 
 pytestmark = pytest.mark.once
 

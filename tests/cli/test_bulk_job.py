@@ -7,8 +7,8 @@ import warnings
 import pytest
 
 from tests.presets_for_tests import save_translator
-from zoo import bulk
-from zoo.bulk import Job, Translator, preset_digest
+from zoo.cli import bulk_job
+from zoo.cli.bulk_job import Job, Translator, preset_digest
 from zoo.cli.common import BadInput
 
 pytestmark = pytest.mark.once
@@ -69,7 +69,7 @@ def test_only_a_newline_ends_a_line(tmp_path):
 
 
 def test_partitions_know_their_place(tmp_path, monkeypatch):
-    monkeypatch.setattr(bulk, "_PARTITION_BYTES", 10)
+    monkeypatch.setattr(bulk_job, "_PARTITION_BYTES", 10)
     first = write(tmp_path / "1.txt", ["a", "bb", "ccc", "d" * 20, "", "ä"], "")
     second = write(tmp_path / "2.txt", ["e"])
     with job([first, second], tmp_path / "out", lines=4) as made:
@@ -80,13 +80,6 @@ def test_partitions_know_their_place(tmp_path, monkeypatch):
     assert texts == ["a\nbb\nccc\n" + "d" * 20 + "\n", "\nä\n", "e\n"]
 
 
-def test_a_partition_is_small_however_long_its_lines(tmp_path, monkeypatch):
-    monkeypatch.setattr(bulk, "_PARTITION_BYTES", 10)
-    source = write(tmp_path / "in.txt", ["a" * 30, "b", "c" * 9, "d"])
-    with job([source], tmp_path / "out", lines=9) as made:
-        assert [p.lines for p in made.partitions] == [1, 2, 1]
-
-
 def test_several_inputs_go_to_a_folder_and_gz_means_gzip(tmp_path):
     plain = write(tmp_path / "plain.txt", ["a b", "c"])
     packed = tmp_path / "packed.gz"
@@ -94,17 +87,14 @@ def test_several_inputs_go_to_a_folder_and_gz_means_gzip(tmp_path):
     empty = write(tmp_path / "empty.txt", [])
     folder = tmp_path / "out"
     work(job([plain, packed, empty], folder))
+    work(job([write(tmp_path / "one", ["ab"])], folder))  # the folder is there
+    assert read(folder / "one") == "ba\n"
+    (folder / "one").unlink()
     assert sorted(os.listdir(folder)) == ["empty.txt", "packed.gz", "plain.txt"]
     assert read(folder / "plain.txt") == "b a\nc\n"
     assert read(folder / "packed.gz") == "e d\n\nf\n"
     assert read(folder / "empty.txt") == ""
     assert not (tmp_path / "out.parts").exists()
-
-
-def test_one_input_goes_into_a_folder_that_is_there(tmp_path):
-    (tmp_path / "out").mkdir()
-    work(job([write(tmp_path / "in.txt", ["ab"])], tmp_path / "out"))
-    assert read(tmp_path / "out" / "in.txt") == "ba\n"
 
 
 def test_an_output_that_another_is_written_by_way_of_is_refused(tmp_path):
@@ -174,7 +164,7 @@ def test_unfinished_work_of_another_job_is_refused(tmp_path, change, message):
 def test_a_damaged_manifest_is_named(tmp_path, content):
     source = write(tmp_path / "in.txt", list("abcd"))
     work(job([source], tmp_path / "out"), most=1)
-    manifest = tmp_path / "out.parts" / bulk.MANIFEST
+    manifest = tmp_path / "out.parts" / bulk_job.MANIFEST
     assert "sha256" in json.loads(manifest.read_text())["inputs"][0]
     manifest.write_text(content)
     with pytest.raises(BadInput, match="manifest.json is damaged"):
@@ -204,23 +194,19 @@ def test_two_runs_at_once_are_refused(tmp_path):
 # === What is refused ===
 
 
-def test_text_that_is_not_utf8_is_refused_with_its_line(tmp_path):
-    (tmp_path / "in.txt").write_bytes(b"a\nb\n\xff\xfe\n")
-    with pytest.raises(BadInput, match="line 3 of .*in.txt is not UTF-8"):
-        work(job([tmp_path / "in.txt"], tmp_path / "out"))
-    assert os.listdir(tmp_path) == ["in.txt"]
-
-
 @pytest.mark.parametrize(
-    "content",
-    [b"no gzip", gzip.compress(b"cut short" * 99)[:-9]],
-    ids=["no gzip", "cut short"],
+    ("name", "content", "message"),
+    [
+        ("in.txt", b"a\nb\n\xff\xfe\n", "line 3 of .*in.txt is not UTF-8"),
+        ("in.gz", b"no gzip", "cannot read .*in.gz"),
+        ("in.gz", gzip.compress(b"cut short" * 99)[:-9], "cannot read .*in.gz"),
+    ],
 )
-def test_damaged_gzip_is_refused(tmp_path, content):
-    (tmp_path / "in.gz").write_bytes(content)
-    with pytest.raises(BadInput, match="cannot read .*in.gz"):
-        work(job([tmp_path / "in.gz"], tmp_path / "out"))
-    assert os.listdir(tmp_path) == ["in.gz"]
+def test_damaged_text_is_refused(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(BadInput, match=message):
+        work(job([tmp_path / name], tmp_path / "out"))
+    assert os.listdir(tmp_path) == [name]
 
 
 @pytest.mark.parametrize(
@@ -234,6 +220,7 @@ def test_damaged_gzip_is_refused(tmp_path, content):
         (["a.txt", "b.txt"], "c.txt", "cannot write the folder"),
         (["a.txt", "folder/a.txt"], "out", "two inputs"),
         (["folder"], "out", "must be a file"),
+        (["-"], "out", "zoo translate.*Received: -"),
         (["pipe"], "out", "must be a file"),
     ],
 )
@@ -243,15 +230,11 @@ def test_files_that_cannot_be_used_are_named(tmp_path, inputs, output, message):
         write(tmp_path / name, ["ab"])
     os.mkfifo(tmp_path / "pipe")
     before = sorted(os.listdir(tmp_path))
+    inputs = [name if name == "-" else tmp_path / name for name in inputs]
     with pytest.raises(BadInput, match=message):
-        work(job([tmp_path / name for name in inputs], tmp_path / output))
+        work(job(inputs, tmp_path / output))
     assert sorted(os.listdir(tmp_path)) == before
     assert read(tmp_path / "a.txt") == "ab\n"
-
-
-def test_standard_input_is_refused(tmp_path):
-    with pytest.raises(BadInput, match="zoo translate.*Received: -"):
-        work(job(["-"], tmp_path / "out"))
 
 
 @pytest.mark.parametrize("text", [b"", b"a\n", b"a\nb", b"a\nb\nc\n"])
@@ -264,12 +247,11 @@ def test_a_translation_of_other_lines_is_refused(tmp_path, text):
         assert made.missing() == [partition]
 
 
-def test_an_input_that_changes_meanwhile_is_noticed(tmp_path):
+def test_an_input_that_changes_meanwhile_is_not_read_again(tmp_path):
     source = write(tmp_path / "in.txt", list("abcdef"))
     with job([source], tmp_path / "out") as made:
         write(source, ["abcdef"])
-        with pytest.raises(RuntimeError, match="in.txt was changed"):
-            made.missing()[0].read()
+        assert made.missing()[0].read() == b"a\nb\nc\n"
 
 
 # === The worker ===

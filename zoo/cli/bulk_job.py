@@ -1,8 +1,8 @@
 """Bulk translation: text files cut into partitions, each translated once.
 
-`recipes/bulk_translate.py` runs it on Ray Data. A `Job` reads the inputs, keeps
-finished partitions in a folder beside the output, and joins them once all are done.
-Only a newline ends a line.
+`recipes/bulk_translate.py` runs it on Ray Data. A `Job` cuts the inputs into files in a
+folder beside the output, keeps finished partitions there, and joins them once all are
+done. Only a newline ends a line.
 """
 
 import argparse
@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import warnings
 import zlib
 from collections.abc import Sequence
@@ -28,20 +27,18 @@ from zoo.presets.card import digest as preset_digest
 
 MANIFEST = "manifest.json"
 # The files of a job; nothing else in its folder is ever removed.
-_OWN_FILES = re.compile(r"(manifest\.json|\d{7,}\.txt|input-\d+\.txt)(\.part)?")
+_OWN_FILES = re.compile(r"(manifest\.json|\d{7,}\.(in|txt))(\.part)?")
 _PARTITION_BYTES = 2**24  # a partition ends here at the latest
 
 
 @dataclasses.dataclass(frozen=True)
 class Partition:
-    """Consecutive lines of one input.
+    """Consecutive lines of one input, each ending in a newline.
 
     Attributes:
         number: position among the partitions of all inputs, from 0.
         name: the input's path, as the user gave it.
-        path: the file to read: the unpacked copy of a compressed input.
-        start: offset in `path`, in bytes.
-        size: length in bytes.
+        path: the file that holds the lines.
         first: the number of its first line in the input, from 1.
         lines: the number of lines.
     """
@@ -49,25 +46,12 @@ class Partition:
     number: int
     name: str
     path: str
-    start: int
-    size: int
     first: int
     lines: int
 
     def read(self) -> bytes:
-        """Returns the lines, each ending in a newline, even the last one of a file.
-
-        Raises:
-            RuntimeError: if the file has changed since it was scanned.
-        """
-        with Path(self.path).open("rb") as file:
-            file.seek(self.start)
-            text = file.read(self.size)
-        if not text.endswith(b"\n"):
-            text += b"\n"
-        if text.count(b"\n") != self.lines:
-            raise RuntimeError(f"{self.name} was changed while it was translated")
-        return text
+        """Returns the lines."""
+        return Path(self.path).read_bytes()
 
 
 class Job:
@@ -109,20 +93,24 @@ class Job:
         self.folder = f"{os.path.realpath(output)}.parts"
         self.identity = {"partition_lines": partition_lines, **identity}
         self._most, self._restart = partition_lines, restart
+        self.partitions: list[Partition] = []
+        self._manifest = Path(self.folder, MANIFEST)
 
     def __enter__(self) -> "Job":
         self.outputs = _outputs(self.inputs, self.output)
         with bad_input(OSError, f"cannot write {self.folder}"):
             Path(self.folder).mkdir(parents=True, exist_ok=True)
-            self._lock = _lock(self.folder)
         try:
-            if self._restart or not self._path(MANIFEST).exists():
+            self._lock = lock(self.folder)
+        except BlockingIOError:
+            raise BadInput(f"another run is using {self.folder}") from None
+        try:
+            if self._restart or not self._manifest.exists():
                 self._clear()
-            self.partitions: list[Partition] = []
-            inputs = [self._scan(*numbered) for numbered in enumerate(self.inputs)]
+            inputs = [self._cut(name) for name in self.inputs]
             self._check_manifest({"inputs": inputs, **self.identity})
         except BaseException:
-            if not self._path(MANIFEST).exists():
+            if not self._manifest.exists():
                 self._clear()
             self.__exit__()
             raise
@@ -150,64 +138,63 @@ class Job:
                 f"partition {partition.number} has {partition.lines} lines, its "
                 f"translation {lines}"
             )
-        path = self._part(partition)
+        path = _translation(partition)
         write_bytes(path, text, _aside(path))
 
     def join(self) -> None:
         """Writes each output atomically and removes the partitions."""
-        partitions: dict[str, list[Partition]] = {name: [] for name in self.inputs}
-        for partition in self.partitions:
-            partitions[partition.name].append(partition)
         for name, output in zip(self.inputs, self.outputs, strict=True):
 
-            def write(aside, parts=partitions[name], output=output):
+            def write(aside, name=name, output=output):
                 with Path(aside).open("wb") as file, _pack(file, output) as packed:
-                    for partition in parts:
-                        with self._part(partition).open("rb") as part:
-                            shutil.copyfileobj(part, packed)
+                    for partition in self.partitions:
+                        if partition.name == name:
+                            packed.write(_translation(partition).read_bytes())
 
             write_aside(output, write, _aside(output))
         self._clear()
 
-    def _path(self, name):
-        return Path(self.folder, name)
-
-    def _part(self, partition):
-        return self._path(f"{partition.number:07}.txt")
-
     def _is_done(self, partition):
         try:
-            return self._part(partition).read_bytes().count(b"\n") == partition.lines
+            text = _translation(partition).read_bytes()
         except FileNotFoundError:
             return False
+        return text.count(b"\n") == partition.lines
 
     def _clear(self):
         # The manifest last: it tells which job the partitions belong to.
         paths = Path(self.folder).iterdir()
-        for path in sorted(paths, key=lambda path: (path.name == MANIFEST, path)):
+        for path in sorted(paths, key=lambda path: (path == self._manifest, path)):
             if _OWN_FILES.fullmatch(path.name):
                 path.unlink()
 
-    # === Before the work ===
-
-    def _scan(self, index, name):
+    def _cut(self, name):
         """Cuts an input into partitions and returns what identifies it."""
-        path = os.path.realpath(name)
-        if name.endswith(".gz"):  # unpacked, since gzip has no random access
-            path = str(self._path(f"input-{index}.txt"))
-            _unpack(name, path)
-        digest, total = hashlib.sha256(), 0
-        with Path(path).open("rb") as file:
-            for start, size, first, lines in _cuts(file, name, digest, self._most):
-                number = len(self.partitions)
-                self.partitions.append(
-                    Partition(number, name, path, start, size, first, lines)
-                )
-                total += lines
+        digest, total, text, lines = hashlib.sha256(), 0, bytearray(), 0
+
+        def end():
+            number = len(self.partitions)
+            path = str(Path(self.folder, f"{number:07}.in"))
+            Path(path).write_bytes(text)
+            first = total - lines + 1
+            self.partitions.append(Partition(number, name, path, first, lines))
+
+        for line in _read(name):
+            total += 1
+            with bad_input(UnicodeDecodeError, f"line {total} of {name} is not UTF-8"):
+                line.decode("utf-8")
+            digest.update(line)
+            text += line if line.endswith(b"\n") else line + b"\n"
+            lines += 1
+            if lines == self._most or len(text) >= _PARTITION_BYTES:
+                end()
+                text, lines = bytearray(), 0
+        if lines:
+            end()
         return f"{Path(name).name}: {total} lines, sha256 {digest.hexdigest()}"
 
     def _check_manifest(self, manifest):
-        path = self._path(MANIFEST)
+        path = self._manifest
         if not path.exists():
             write_bytes(path, json.dumps(manifest, indent=2).encode(), _aside(path))
             return
@@ -222,23 +209,6 @@ class Job:
                     f"{stored.get(key)}; --restart removes it. "
                     f"Received: {manifest.get(key)}"
                 )
-
-
-def _cuts(file, name, digest, most):
-    """Yields (start, bytes, first line's number, lines) of each partition."""
-    start = size = lines = 0
-    number = 0
-    for number, line in enumerate(file, start=1):
-        with bad_input(UnicodeDecodeError, f"line {number} of {name} is not UTF-8"):
-            line.decode("utf-8")
-        digest.update(line)
-        size += len(line)
-        lines += 1
-        if lines == most or size >= _PARTITION_BYTES:
-            yield start, size, number - lines + 1, lines
-            start, size, lines = start + size, 0, 0
-    if lines:
-        yield start, size, number - lines + 1, lines
 
 
 # === Files ===
@@ -269,27 +239,21 @@ def _outputs(inputs, output):
     return [os.path.realpath(path) for path in outputs]
 
 
+def _translation(partition):
+    return Path(partition.path).with_suffix(".txt")
+
+
 def _aside(path):
     """Returns the temporary path of a file; `check_files` knows it."""
     return f"{path}.part"
 
 
-def _lock(folder):
-    """Locks a folder until the returned descriptor is closed."""
-    try:
-        return lock(folder)
-    except BlockingIOError:
-        raise BadInput(f"another run is using {folder}") from None
-
-
-def _unpack(name, path):
+def _read(name):
+    """Yields the lines of an input as bytes."""
     wrong = (gzip.BadGzipFile, EOFError, zlib.error)
-    with (
-        bad_input(wrong, f"cannot read {name}"),
-        gzip.open(name) as packed,
-        Path(path).open("wb") as file,
-    ):
-        shutil.copyfileobj(packed, file)
+    with bad_input(wrong, f"cannot read {name}"):
+        with gzip.open(name) if name.endswith(".gz") else Path(name).open("rb") as file:
+            yield from file
 
 
 def _pack(file, output):
