@@ -13,7 +13,7 @@ from tests.presets_for_tests import save_translator
 from tests.serving.conftest import needs_tensorflow
 from tests.serving.runtime.conftest import needs_onnx
 from zoo.cli import main
-from zoo.cli.export import model_name
+from zoo.cli.presets import model_name
 from zoo.presets.card import digest
 from zoo.serving import read_metadata, versions, write_server_files
 

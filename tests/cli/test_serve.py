@@ -96,7 +96,9 @@ def test_writing_the_files_needs_no_server(version):
 
 
 def test_a_dry_run_does_nothing(version, preset, capsys, monkeypatch):
-    monkeypatch.setattr("zoo.cli.serve.export_preset", lambda *_: pytest.fail("export"))
+    monkeypatch.setattr(
+        "zoo.cli.serve.export_preset", lambda *_, **__: pytest.fail("export")
+    )
     monkeypatch.setattr("shutil.which", lambda name: name)
     before = sorted(version.rglob("*"))
     options = ["--folder", str(version), "--dry-run"]
@@ -124,8 +126,8 @@ def test_a_path_is_no_models_name(version, preset, monkeypatch):
 def test_serve_exports_what_is_missing(version, preset, monkeypatch, capsys):
     calls = []
 
-    def export(name, out, warmup):
-        assert warmup
+    def export(name, out, form, warmup):
+        assert warmup and form == "savedmodel"
         calls.append((name, out))
         found = versions(Path(out) / "tiny_tagger")
         exported_from(name, Path(out) / "tiny_tagger" / str(len(found) + 1))
@@ -158,7 +160,7 @@ def test_serve_exports_what_is_missing(version, preset, monkeypatch, capsys):
 
 
 def test_serve_stops_where_an_export_fails(version, preset, monkeypatch):
-    monkeypatch.setattr("zoo.cli.serve.export_preset", lambda *_: 1)
+    monkeypatch.setattr("zoo.cli.serve.export_preset", lambda *_, **__: 1)
     monkeypatch.setattr("shutil.which", lambda name: name)
     options = ["--folder", str(version), "--no-start"]
     assert main(["serve", str(preset), *options]) == 1
@@ -180,6 +182,16 @@ def ray(monkeypatch):
     )
     monkeypatch.setattr("os.execvp", lambda program, command: started.append(command))
     return started
+
+
+def note(monkeypatch, calls):
+    """Exports are noted, without the warm-up requests, which may have no package."""
+
+    def export(*given, warmup):
+        assert not warmup
+        calls.append(given)
+
+    monkeypatch.setattr("zoo.cli.serve.export_preset", export)
 
 
 def test_ray_starts_with_what_is_exported(version, ray, capsys):
@@ -218,28 +230,24 @@ def test_ray_serves_other_tasks_as_savedmodels(ray, tmp_path, capsys, monkeypatc
     assert "--format savedmodel; received birnn" in capsys.readouterr().err
     assert not list(tmp_path.iterdir()) and not ray
     calls = []
-    monkeypatch.setattr(
-        "zoo.cli.serve.export_preset", lambda *given: calls.append(given)
-    )
+    note(monkeypatch, calls)
     assert main(["serve", "birnn", "luong_local", *options]) == 0
-    assert [name for name, *_ in calls] == ["birnn", "luong_local"] and len(ray) == 1
+    assert calls == [
+        ("birnn", str(tmp_path), "savedmodel"),
+        ("luong_local", str(tmp_path), "savedmodel"),
+    ]
+    assert len(ray) == 1
 
 
 @pytest.mark.parametrize("form", ["onnx", "savedmodel"])
 def test_ray_exports_what_is_missing(preset, ray, form, tmp_path, monkeypatch):
     calls = []
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        "zoo.cli.serve.export_onnx_preset", lambda *given: calls.append(given)
-    )
-    monkeypatch.setattr(
-        "zoo.cli.serve.export_preset", lambda *given: calls.append(given)
-    )
+    note(monkeypatch, calls)
     choice = ["--format", form] if form == "savedmodel" else []
     assert main(["serve", str(preset), "--engine", "ray", *choice]) == 0
     folder = {"onnx": "exports/onnx", "savedmodel": "exports"}[form]
-    # Without the warm-up requests, for which there may be no package.
-    assert calls == [(str(preset), folder, *[False] * (form == "savedmodel"))]
+    assert calls == [(str(preset), folder, form)]
     assert f"tiny_tagger={tmp_path}/{folder}/tiny_tagger" in ray[0]
 
 
@@ -247,9 +255,7 @@ def test_an_onnx_export_of_another_preset_is_replaced(
     version, preset, ray, monkeypatch
 ):
     calls = []
-    monkeypatch.setattr(
-        "zoo.cli.serve.export_onnx_preset", lambda *given: calls.append(given)
-    )
+    note(monkeypatch, calls)
     exported = version / "tiny_tagger" / "1"
     exported.mkdir(parents=True)
     described = {"task": "translate", "settings": {}, "graphs": {}}

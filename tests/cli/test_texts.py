@@ -1,4 +1,3 @@
-import argparse
 import gzip
 import os
 import subprocess
@@ -9,7 +8,7 @@ import pytest
 
 from tests.cli.fakes import give_stdin, translate
 from tests.marks import long
-from zoo.cli import texts
+from zoo.cli import main, texts
 from zoo.cli.common import BadInput
 from zoo.cli.texts import open_output
 
@@ -49,12 +48,11 @@ def test_every_command_has_the_prompt_in_a_terminal(capsys, monkeypatch):
     monkeypatch.setattr(texts, "answer_typed_lines", asked.append)
     for stream in (sys.stdin, sys.stdout):
         monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
-    arguments = argparse.Namespace(input=None, output=None, batch_size=1)
-    texts.run_answers(arguments, [], lambda lines: [line.upper() for line in lines])
+    assert main(["classify", "fake"]) == 0
     [work] = asked
-    assert work([("a dog", "line 1")]) == ["A DOG"]
-    texts.run_answers(arguments, ["a cat"], lambda lines: lines)
-    assert len(asked) == 1 and capsys.readouterr().out == "a cat\n"
+    assert work([("a dog", "line 1"), (" ", "line 2")]) == ["A DOG", ""]
+    assert main(["classify", "fake", "a cat"]) == 0
+    assert len(asked) == 1 and capsys.readouterr().out == "A CAT\n"
 
 
 def test_empty_input_is_told(capsys, monkeypatch, tmp_path):

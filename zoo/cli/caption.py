@@ -6,16 +6,19 @@ from zoo.analysis.figure import check_ending, need_matplotlib
 from zoo.cli.common import (
     BEAM_SIZE,
     BadInput,
+    add_beam_size,
     add_model_options,
     add_presets,
     bad_input,
+    check_search,
     count,
+    option,
     progress,
     split_presets,
 )
 from zoo.cli.export import add_engine, use_engine
 from zoo.cli.presets import load_task
-from zoo.cli.texts import check_files, open_output
+from zoo.cli.texts import add_output, check_files, open_output
 
 HELP = "tell what is in images"
 EXAMPLE = "zoo caption show_attend_tell scene.png --plot attention.png"
@@ -24,64 +27,38 @@ EXAMPLE = "zoo caption show_attend_tell scene.png --plot attention.png"
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo caption` to its parser."""
     add_presets(command, "IMAGE ...")
-    command.add_argument(
-        "--plot", metavar="FILE", help="draw where it looks, FILE.png or FILE.svg"
-    )
-    command.add_argument(
-        "--output", metavar="FILE", help="write here (default: standard output)"
-    )
-    command.add_argument(
-        "--n-best",
-        type=count,
-        default=1,
-        help="captions per image; more than 1 are printed as 'image number from 0 ||| "
-        "text ||| score'",
-    )
-    command.add_argument(
-        "--beam-size",
-        "--beam",
-        type=count,
-        metavar="K",
-        default=BEAM_SIZE,
-        help=f"hypotheses kept at each step (default {BEAM_SIZE})",
-    )
+    option(command, "--plot FILE", "draw where it looks, FILE.png or FILE.svg")
+    add_output(command)
+    text = "captions per image; more than 1 are printed as 'image number from 0 ||| "
+    text += "text ||| score'"
+    option(command, "--n-best N", text, count, default=1)
+    add_beam_size(command)
     add_engine(command)
     add_model_options(command)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Runs `zoo caption`: prints a caption of each image.
-
-    Raises:
-        BadInput: if the arguments contradict each other, an image or a file cannot be
-            used, or the preset does not exist or caption.
-    """
+    """Runs `zoo caption`: prints a caption of each image."""
     (name,), images = split_presets(arguments)
     if not images:
         raise BadInput("give both PRESET and IMAGE (see zoo caption --help)")
-    if arguments.n_best > arguments.beam_size:
-        raise BadInput(
-            f"--n-best can be at most --beam-size, received {arguments.n_best} and "
-            f"{arguments.beam_size}"
-        )
+    check_search(arguments, arguments.n_best)
     check_files(images, arguments.output)
     if arguments.plot:
         _check_plot(arguments.plot, images)
     [name] = use_engine([name], arguments, "caption")
     task = load_task(name, arguments.backend, "caption")
     with bad_input((ValueError, OSError)):
-        found = task.caption(
+        results = task.caption(
             images,
-            beam_size=arguments.beam_size,
+            beam_size=arguments.beam_size or BEAM_SIZE,
             n_best=arguments.n_best,
             batch_size=arguments.batch_size,
             return_details=True,
         )
-    if arguments.n_best == 1:
-        found = [[record] for record in found]
     with open_output(arguments.output) as output:
-        for number, records in enumerate(found):
-            for record in records:
+        for number, result in enumerate(results):
+            for record in result if arguments.n_best > 1 else [result]:
                 line = record.text
                 if arguments.n_best > 1:
                     line = f"{number} ||| {line} ||| {record.score:.4f}"
@@ -89,7 +66,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.plot:
         from zoo import analysis as plots
 
-        record = found[0][0]
+        record = results[0] if arguments.n_best == 1 else results[0][0]
         plots.save(record.plot(title=record.text), arguments.plot)
         progress(f"drawn: {arguments.plot}")
 

@@ -1,4 +1,4 @@
-"""Shared by all commands: exit codes, errors, progress, argument types."""
+"""Shared by all commands: exit codes, errors, progress, options."""
 
 import argparse
 import contextlib
@@ -57,9 +57,14 @@ def exit_code(command: Callable[[], int | None]) -> int:
     except Exception as error:
         if os.environ.get("ZOO_DEBUG") == "1":
             raise
-        return _error(_reason(error), 2 if isinstance(error, BadInput) else 1)
+        known = isinstance(error, (BadInput, ValueError, OSError, ImportError))
+        message = str(error) if known else f"{type(error).__name__}: {error}"
+        return _error(message, 2 if isinstance(error, BadInput) else 1)
     finally:
-        _drop_what_cannot_be_written()
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _discard(sys.stdout)  # Python would report it at exit
 
 
 def _open_closed_streams():
@@ -84,12 +89,8 @@ def _open_closed_streams():
             setattr(sys, name, file)
 
 
-def _drop_what_cannot_be_written():
-    """Discards unwritable output, which Python would report at exit."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _discard(stream):
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _error(message, code):
@@ -97,18 +98,12 @@ def _error(message, code):
     return code
 
 
-def _reason(error):
-    if isinstance(error, (BadInput, ValueError, OSError, ImportError)):
-        return str(error)
-    return f"{type(error).__name__}: {error}"
-
-
 def progress(message: object) -> None:
     """Prints a progress line on standard error."""
     try:
         print(f"zoo: {' '.join(str(message).split())}", file=sys.stderr, flush=True)
     except OSError:  # a full disk or a closed pipe must not stop the work
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+        _discard(sys.stderr)
 
 
 @contextlib.contextmanager
@@ -133,7 +128,38 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-# === Arguments ===
+# === Options ===
+
+
+def option(
+    command: argparse.ArgumentParser,
+    form: str,
+    text: str,
+    kind: Any = None,
+    **more: Any,
+) -> None:
+    """Adds an option as its help shows it: "--beam-size --beam K", "--json".
+
+    Args:
+        command: the command's parser.
+        form: the option's names and, unless it is a switch, what stands for its value.
+        text: its help.
+        kind: the type of the value, or a tuple of the allowed ones.
+        **more: further arguments of `add_argument`.
+    """
+    names = [word for word in form.split() if word.startswith("-")]
+    if value := form.split()[len(names) :]:
+        more["metavar"] = value[0]
+    elif isinstance(kind, tuple):
+        kind, more["choices"] = None, kind
+    else:
+        more["action"] = "store_true"
+    command.add_argument(*names, help=text, **({"type": kind} if kind else {}), **more)
+
+
+def as_options(names: Iterable[str]) -> str:
+    """Formats argument names as options: ["beam_size"] to "--beam-size"."""
+    return ", ".join(f"--{name.replace('_', '-')}" for name in names)
 
 
 def count(text: str) -> int:
@@ -146,13 +172,7 @@ def count(text: str) -> int:
 def number(
     least: float, most: float = math.inf, above: bool = False
 ) -> Callable[[str], float]:
-    """Returns an argument type: a finite number in a range.
-
-    Args:
-        least: the minimum.
-        most: the maximum.
-        above: whether `least` itself is rejected.
-    """
+    """Returns an argument type: a finite number from `least`, or above it."""
 
     def read(text):
         try:
@@ -177,24 +197,16 @@ penalty = number(0)
 def add_presets(
     command: argparse.ArgumentParser, usage: str, several: bool = False
 ) -> None:
-    """Adds PRESET, as an argument or `--preset`, and the words after it.
-
-    Args:
-        command: the command's parser.
-        usage: what follows PRESET in the command's usage.
-        several: whether the option may be repeated.
-    """
+    """Adds PRESET, as an argument or `--preset`, and the words after it, as `usage`."""
     again = " [--preset ...]" if several else ""
     command.usage = (
         f"{command.prog} PRESET {usage} [option ...]\n"
         f"       {command.prog} --preset PRESET{again} {usage} [option ...]"
     )
     command.add_argument("words", metavar="PRESET", nargs="*", help=argparse.SUPPRESS)
-    text = "name, folder (of a preset or of a run; of an export, to run it on "
-    text += "texts) or handle"
-    if several:
-        text += "; may be repeated"
-    command.add_argument("--preset", metavar="PRESET", action="append", help=text)
+    text = "name, folder (of a preset or of a run; of an export, to run it on texts) "
+    text += "or handle" + "; may be repeated" * several
+    option(command, "--preset PRESET", text, action="append")
 
 
 def split_presets(
@@ -203,14 +215,6 @@ def split_presets(
     """Returns the presets of a command with `add_presets`, and the words after them.
 
     Without `--preset`, the first word is the preset.
-
-    Args:
-        arguments: the command's arguments.
-        several: whether more than one preset is allowed.
-        default: the preset if none is given.
-
-    Raises:
-        BadInput: if there is no preset, or several where only one is allowed.
     """
     words = list(arguments.words)
     names = arguments.preset or [words.pop(0) for _ in words[:1]]
@@ -244,56 +248,17 @@ def no_words(words: Sequence[str], arguments: argparse.Namespace) -> None:
 
 
 def add_model_options(command: argparse.ArgumentParser) -> None:
-    """Adds the arguments of every command that runs a model on texts."""
-    command.add_argument(
-        "--batch-size", type=count, default=64, help="sentences at once (default 64)"
+    """Adds the options of every command that runs a model on texts."""
+    option(
+        command, "--batch-size N", "sentences at once (default 64)", count, default=64
     )
-    command.add_argument("--backend", choices=BACKENDS, help="default: Keras's own")
+    option(command, "--backend", "default: Keras's own", BACKENDS)
 
+
+# === Beam search ===
 
 BEAM_SIZE = 5
-
-
-def add_search(command: argparse.ArgumentParser) -> None:
-    """Adds the arguments of beam search to a parser."""
-    command.add_argument(
-        "--beam-size",
-        "--beam",
-        type=count,
-        metavar="K",
-        help=f"hypotheses kept at each step (default {BEAM_SIZE})",
-    )
-    command.add_argument(
-        "--length-penalty",
-        type=penalty,
-        metavar="ALPHA",
-        help="alpha of Wu et al. 2016; 0 disables it (default 1)",
-    )
-    command.add_argument(
-        "--length-normalization",
-        choices=("gnmt", "plain"),
-        help="divisor of a score: ((5 + length) / 6)^ALPHA (gnmt, the default) or "
-        "length^ALPHA (plain)",
-    )
-    command.add_argument(
-        "--coverage-penalty",
-        type=penalty,
-        metavar="BETA",
-        help="beta of Wu et al. 2016; 0 disables it (default 0)",
-    )
-    command.add_argument(
-        "--max-length",
-        type=count,
-        metavar="N",
-        help="longest translation in pieces (default: twice the source's, plus 10)",
-    )
-    command.add_argument(
-        "--min-length", type=count, metavar="N", help="shortest translation in pieces"
-    )
-    add_model_options(command)
-
-
-# Arguments passed on to `translate` under the same names, if given.
+# Passed on to `translate` under the same names, if given.
 SEARCH_OPTIONS = (
     "beam_size",
     "length_penalty",
@@ -304,19 +269,30 @@ SEARCH_OPTIONS = (
 )
 
 
-def as_options(names: Iterable[str]) -> str:
-    """Formats argument names as options: ["beam_size"] to "--beam-size"."""
-    return ", ".join(f"--{name.replace('_', '-')}" for name in names)
+def add_beam_size(command: argparse.ArgumentParser) -> None:
+    """Adds `--beam-size`."""
+    text = f"hypotheses kept at each step (default {BEAM_SIZE})"
+    option(command, "--beam-size --beam K", text, count)
+
+
+def add_search(command: argparse.ArgumentParser) -> None:
+    """Adds the options of beam search, and of the model that is searched."""
+    add_beam_size(command)
+    text = "alpha of Wu et al. 2016; 0 disables it (default 1)"
+    option(command, "--length-penalty ALPHA", text, penalty)
+    text = "divisor of a score: ((5 + length) / 6)^ALPHA (gnmt, the default) or "
+    text += "length^ALPHA (plain)"
+    option(command, "--length-normalization", text, ("gnmt", "plain"))
+    text = "beta of Wu et al. 2016; 0 disables it (default 0)"
+    option(command, "--coverage-penalty BETA", text, penalty)
+    text = "longest translation in pieces (default: twice the source's, plus 10)"
+    option(command, "--max-length N", text, count)
+    option(command, "--min-length N", "shortest translation in pieces", count)
+    add_model_options(command)
 
 
 def no_search(arguments: argparse.Namespace, name: str, task: str) -> None:
-    """Raises `BadInput` for beam search arguments if a preset does not translate.
-
-    Args:
-        arguments: arguments of `add_search`.
-        name: the preset.
-        task: what it does.
-    """
+    """Raises `BadInput` for options of beam search if a preset does not translate."""
     given = [x for x in SEARCH_OPTIONS if getattr(arguments, x) is not None]
     if given:
         raise BadInput(
@@ -326,26 +302,22 @@ def no_search(arguments: argparse.Namespace, name: str, task: str) -> None:
 
 
 def check_search(arguments: argparse.Namespace, n_best: int = 1) -> None:
-    """Raises `BadInput` for contradictory arguments of beam search."""
+    """Raises `BadInput` for contradictory options of beam search."""
     beam_size = arguments.beam_size or BEAM_SIZE
     if n_best > beam_size:
         raise BadInput(
             f"--n-best can be at most --beam-size, received {n_best} and {beam_size}"
         )
-    least, most = arguments.min_length, arguments.max_length
-    if least and most and least > most:
+    least = getattr(arguments, "min_length", None)
+    if least and arguments.max_length and least > arguments.max_length:
         raise BadInput(
-            f"--min-length can be at most --max-length, received {least} and {most}"
+            "--min-length can be at most --max-length, received "
+            f"{least} and {arguments.max_length}"
         )
 
 
 def search_options(arguments: argparse.Namespace, *more: str) -> dict[str, Any]:
-    """Returns the given arguments of `translate`.
-
-    Args:
-        arguments: arguments of `add_search`.
-        *more: names of further arguments to pass on.
-    """
+    """Returns the given options of beam search, and `more`, as those of `translate`."""
     options = {"beam_size": BEAM_SIZE, "batch_size": arguments.batch_size}
     given = {x: getattr(arguments, x, None) for x in (*SEARCH_OPTIONS, *more)}
     return options | {name: x for name, x in given.items() if x is not None}

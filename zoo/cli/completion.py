@@ -8,15 +8,6 @@ HELP = "print a shell's script for completion by TAB"
 EXAMPLE = 'eval "$(zoo completion bash)"'
 
 _SHELLS = ("bash", "zsh", "fish")
-# Command -> the task of the presets that it takes; the others take any.
-_TASKS = {
-    "translate": "translate",
-    "plot": "translate",
-    "tag": "tag",
-    "generate": "generate",
-    "classify": "classify",
-    "caption": "caption",
-}
 _SEVERAL = ("evaluate", "serve")  # commands whose words are all presets
 
 
@@ -63,11 +54,13 @@ def _names_or_files(prefix, action, parsed_args, **_):
 
 def _presets(arguments):
     from zoo.presets import list_presets
+    from zoo.presets.card import TASKS
 
     command = arguments.command
     if getattr(arguments, "words", None) and command not in _SEVERAL:
         return []
-    task = _TASKS.get(command)
+    # The others take any preset.
+    task = {"plot": "translate"}.get(command, command if command in TASKS else None)
     return [card.name for card in list_presets() if task in (None, card.task)]
 
 

@@ -2,6 +2,8 @@
 
 import argparse
 import time
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from zoo.cli.common import (
     BadInput,
@@ -13,6 +15,7 @@ from zoo.cli.common import (
     count,
     every_preset,
     no_search,
+    option,
     progress,
     search_options,
 )
@@ -33,21 +36,17 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         f"{command.prog} PRESET ... --data CORPUS --split SPLIT [option ...]\n"
         f"       {command.prog} PRESET ... --test FILE ... [option ...]"
     )
-    command.add_argument("--data", metavar="CORPUS", help="as multi30k")
-    command.add_argument("--split", help="as test_2016_flickr")
-    command.add_argument(
-        "--test",
-        nargs="+",
-        metavar="FILE",
-        help="your own text, as zoo train takes it: t.en t.de, or a table",
-    )
-    command.add_argument("--columns", metavar="A,B", help="a table's columns")
+    option(command, "--data CORPUS", "as multi30k")
+    option(command, "--split SPLIT", "as test_2016_flickr")
+    text = "your own text, as zoo train takes it: t.en t.de, or a table"
+    option(command, "--test FILE", text, nargs="+")
+    option(command, "--columns A,B", "a table's columns")
     text = "accept a newer snapshot of a corpus; scores are then not comparable"
-    command.add_argument("--allow-newer", action="store_true", help=text)
-    command.add_argument("--source", help="language (default: the preset's)")
-    command.add_argument("--target", help="language (default: the preset's)")
-    command.add_argument("--limit", type=count, help="only the first LIMIT sentences")
-    command.add_argument("--output", metavar="FILE", help="write the answers here")
+    option(command, "--allow-newer", text)
+    option(command, "--source SOURCE", "language (default: the preset's)")
+    option(command, "--target TARGET", "language (default: the preset's)")
+    option(command, "--limit LIMIT", "only the first LIMIT sentences", count)
+    option(command, "--output FILE", "write the answers here")
     add_engine(command)
     add_search(command)
 
@@ -57,26 +56,19 @@ def run(arguments: argparse.Namespace) -> None:
 
     Translators get BLEU and chrF, several of them as an ensemble; taggers and
     classifiers accuracy; language models perplexity.
-
-    Raises:
-        BadInput: if there is no such corpus, split or preset.
     """
     names = every_preset(arguments)
     check_search(arguments)
     check_files([], arguments.output)
     _check_data(arguments)
-    task_of = {
-        "tag": _tagger,
-        "generate": _language_model,
-        "classify": _classifier,
-    }
+    kinds = {"tag": _tagger, "generate": _language_model, "classify": _classifier}
     # Several presets have to be translators.
     task = describe(names[0])[0] if len(names) == 1 else None
-    if task and (evaluate := task_of.get(task)):
+    if task in kinds:
         no_search(arguments, names[0], task)
-        return evaluate(names[0], arguments)
-    _translators(names, arguments)
-    return None
+        kinds[task](names[0], arguments)
+    else:
+        _translators(names, arguments)
 
 
 def _check_data(arguments):
@@ -93,41 +85,24 @@ def _check_data(arguments):
     arguments.columns = arguments.columns and arguments.columns.split(",")
 
 
-def _read_own(arguments, **options):
-    """Reads one's own text, pairs without a `kind`, and tells what is left out."""
-    from zoo.data import own
-
-    report: list[str] = []
-    read = own.read_one if "kind" in options else own.read_test
-    with bad_input((ValueError, OSError)):
-        found = read(own.TextFiles.parse(arguments.test), report=report, **options)
-    progress("; ".join(report))
-    return found
-
-
-def _load(name, arguments, task):
-    [name] = use_engine([name], arguments, task)
-    return load_task(name, arguments.backend, task)
-
-
 # === Translators ===
 
 
 def _translators(names, arguments):
     from zoo.analysis.evaluation import EXACT_SIGNATURE, corpus_scores, exact_share
 
-    pairs = _read_corpus(names, arguments)
+    pairs = _read_pairs(names, arguments)
     sources = pairs.sources[: arguments.limit]
     references = pairs.references[: arguments.limit]
     corpus_scores(["."], [["."]])  # without sacrebleu, fail before the work
     names = use_engine(names, arguments, "translate")
     task = load_translator(names, arguments.backend)
     progress(f"translating {counted(len(sources), 'sentence')}")
-    began = time.perf_counter()
     place = arguments.split or " ".join(arguments.test)
     with places_in_warnings(lambda i: f"sentence {i + 1} of {place}"):
-        hypotheses = task.translate(sources, **search_options(arguments))
-    seconds = time.perf_counter() - began
+        hypotheses, seconds = _timed(
+            task.translate, sources, **search_options(arguments)
+        )
     _write(hypotheses, arguments)
     scores = corpus_scores(hypotheses, references, pairs.target_language)
     for key, label in (("bleu", "BLEU"), ("chrf", "chrF")):
@@ -141,23 +116,17 @@ def _translators(names, arguments):
     )
 
 
-def _read_corpus(names, arguments):
+def _read_pairs(names, arguments):
     from zoo import data
 
     source, target = _languages(names, arguments)
     if arguments.test:
         options = {"columns": arguments.columns, "languages": (source, target)}
-        return _read_own(arguments, **options)
-    progress(f"reading {arguments.data} {arguments.split}")
+        return _read_own(data.own.read_test, arguments, **options)
     wrong = (ValueError, FileNotFoundError, PermissionError)
-    with bad_input(wrong, keep=data.DownloadError):
-        return data.load(
-            arguments.data,
-            source=source,
-            target=target,
-            split=arguments.split,
-            allow_newer=arguments.allow_newer,
-        )
+    options = {"source": source, "target": target, "split": arguments.split}
+    options["allow_newer"] = arguments.allow_newer
+    return _read_corpus(data.load, arguments, arguments.data, wrong=wrong, **options)
 
 
 def _languages(names, arguments):
@@ -174,7 +143,7 @@ def _languages(names, arguments):
         for g, language in zip(given, languages, strict=True)
     ):
         options = (("--source", given[0]), ("--target", given[1]))
-        received = " ".join(f"{option} {value}" for option, value in options if value)
+        received = " ".join(f"{name} {value}" for name, value in options if value)
         raise BadInput(
             f"{names[0]} translates from {languages[0]} to {languages[1]}, "
             f"received {received}"
@@ -182,19 +151,25 @@ def _languages(names, arguments):
     return [g or language for g, language in zip(given, languages, strict=True)]
 
 
-# === Words ===
+# === Taggers, language models and classifiers ===
 
 
 def _tagger(name, arguments):
-    data = _tagged(arguments)
+    from zoo.analysis.evaluation import tag_accuracy
+    from zoo.data import own
+    from zoo.data.word_corpora import UD_ENGLISH, load_ud
+
+    if arguments.test:
+        column = arguments.columns and arguments.columns[0]
+        data = _read_own(own.read_one, arguments, kind=own.tagged_kind(column))
+    else:
+        _check_corpus(arguments, "taggers", UD_ENGLISH.name)
+        newer = {"allow_newer": arguments.allow_newer}
+        data = _read_corpus(load_ud, arguments, arguments.split, **newer)
     sentences, tags = data.sentences[: arguments.limit], data.tags[: arguments.limit]
     task = _load(name, arguments, "tag")
-    from zoo.analysis.evaluation import tag_accuracy
-
-    began = time.perf_counter()
-    tagged = task.tag(sentences, batch_size=arguments.batch_size)
-    seconds = time.perf_counter() - began
-    _write([tagged_line(row) for row in tagged], arguments)
+    tagged, seconds = _timed(task.tag, sentences, batch_size=arguments.batch_size)
+    _write(map(tagged_line, tagged), arguments)
     accuracy, words = tag_accuracy(tagged, tags)
     if arguments.test:
         what = f"of {words} words as the file has them"
@@ -204,33 +179,23 @@ def _tagger(name, arguments):
     _print_speed(words, seconds)
 
 
-def _tagged(arguments):
-    from zoo.data import DownloadError
-    from zoo.data.own import tagged_kind
-    from zoo.data.word_corpora import UD_ENGLISH, load_ud
-
-    if arguments.test:
-        column = arguments.columns and arguments.columns[0]
-        return _read_own(arguments, kind=tagged_kind(column))
-    if arguments.data != UD_ENGLISH.name:
-        raise BadInput(
-            f"taggers are scored on {UD_ENGLISH.name}, or on --test FILE, received "
-            f"{arguments.data!r}"
-        )
-    progress(f"reading {arguments.data} {arguments.split}")
-    with bad_input((ValueError, OSError), keep=DownloadError):
-        return load_ud(arguments.split, allow_newer=arguments.allow_newer)
-
-
 def _language_model(name, arguments):
+    from zoo.data import own
+    from zoo.data.word_corpora import load_ptb
+
     if arguments.output:
         raise BadInput("a language model has no answers to write: omit --output")
-    texts = _sentences(arguments)[: arguments.limit]
+    if arguments.test:
+        kind = own.sentences_kind(arguments.columns)
+        texts = _read_own(own.read_one, arguments, kind=kind)
+    else:
+        _check_corpus(arguments, "language models", "ptb")
+        texts = _read_corpus(load_ptb, arguments, arguments.split)
+    texts = texts[: arguments.limit]
     task = _load(name, arguments, "generate")
-    began = time.perf_counter()
     # As in the paper: one text, with the state carried over.
-    perplexity = task.perplexity(texts, batch_size=1, carry_over=True)
-    seconds = time.perf_counter() - began
+    options = {"batch_size": 1, "carry_over": True}
+    perplexity, seconds = _timed(task.perplexity, texts, **options)
     words = sum(len(text.split()) + 1 for text in texts)
     print(
         f"perplexity {perplexity:.2f} of {words} words and ends of sentences, "
@@ -239,36 +204,17 @@ def _language_model(name, arguments):
     _print_speed(words, seconds)
 
 
-def _sentences(arguments):
-    from zoo.data import DownloadError
-    from zoo.data.own import sentences_kind
-    from zoo.data.word_corpora import load_ptb
-
-    if arguments.test:
-        return _read_own(arguments, kind=sentences_kind(arguments.columns))
-    if arguments.data != "ptb":
-        raise BadInput(
-            "language models are scored on ptb, or on --test FILE, received "
-            f"{arguments.data!r}"
-        )
-    progress(f"reading {arguments.data} {arguments.split}")
-    with bad_input((ValueError, OSError), keep=DownloadError):
-        return load_ptb(arguments.split)
-
-
 def _classifier(name, arguments):
-    from zoo.data.own import labelled_kind
+    from zoo.data import own
 
     if not arguments.test:
         _on_treebank(name, arguments)
         return
-    data = _read_own(arguments, kind=labelled_kind(arguments.columns))
+    data = _read_own(own.read_one, arguments, kind=own.labelled_kind(arguments.columns))
     texts = data.texts[: arguments.limit]
     labels = [data.names[label] for label in data.labels[: arguments.limit]]
     task = _load(name, arguments, "classify")
-    began = time.perf_counter()
-    answers = task.classify(texts, batch_size=arguments.batch_size)
-    seconds = time.perf_counter() - began
+    answers, seconds = _timed(task.classify, texts, batch_size=arguments.batch_size)
     _write(answers, arguments)
     right = sum(a == label for a, label in zip(answers, labels, strict=True))
     print(f"accuracy {100 * right / len(texts):.2f} of {counted(len(texts), 'text')}")
@@ -277,25 +223,55 @@ def _classifier(name, arguments):
 
 def _on_treebank(name, arguments):
     from zoo.analysis.evaluation import sst_accuracy
-    from zoo.data import DownloadError
 
-    if arguments.data != "sst":
-        raise BadInput(
-            "classifiers are scored on sst, or on --test FILE, received "
-            f"{arguments.data!r}"
-        )
-    given = ("output", "limit")
-    if wrong := [name for name in given if getattr(arguments, name)]:
+    _check_corpus(arguments, "classifiers", "sst")
+    if given := [key for key in ("output", "limit") if getattr(arguments, key)]:
         raise BadInput(
             "--data sst scores all sentences and writes none, received also "
-            f"{as_options(wrong)}"
+            f"{as_options(given)}"
         )
     task = _load(name, arguments, "classify")
-    progress(f"reading {arguments.data} {arguments.split}")
-    with bad_input((ValueError, OSError), keep=DownloadError):
-        found = sst_accuracy(task, arguments.split)
+    found = _read_corpus(sst_accuracy, arguments, task, arguments.split)
     for labels, share in found.items():
         print(f"accuracy {labels} {100 * share:.2f}")
+
+
+def _check_corpus(arguments, models, corpus):
+    if arguments.data != corpus:
+        raise BadInput(
+            f"{models} are scored on {corpus}, or on --test FILE, received "
+            f"{arguments.data!r}"
+        )
+
+
+def _read_corpus(load, arguments, *given, wrong=(ValueError, OSError), **options):
+    from zoo.data import DownloadError
+
+    progress(f"reading {arguments.data} {arguments.split}")
+    with bad_input(wrong, keep=DownloadError):
+        return load(*given, **options)
+
+
+def _read_own(read, arguments, **options):
+    """Reads one's own text and tells what is left out."""
+    from zoo.data import own
+
+    report: list[str] = []
+    with bad_input((ValueError, OSError)):
+        found = read(own.TextFiles.parse(arguments.test), report=report, **options)
+    progress("; ".join(report))
+    return found
+
+
+def _load(name, arguments, task):
+    [name] = use_engine([name], arguments, task)
+    return load_task(name, arguments.backend, task)
+
+
+def _timed(work: Callable, texts: Sequence[str], **options: Any) -> tuple[Any, float]:
+    """Returns what a model makes of texts, and the seconds that it took."""
+    began = time.perf_counter()
+    return work(texts, **options), time.perf_counter() - began
 
 
 def _print_speed(words, seconds):

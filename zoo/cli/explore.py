@@ -15,10 +15,11 @@ from zoo.cli.common import (
     bad_input,
     count,
     every_preset,
+    option,
     progress,
 )
-from zoo.cli.export import model_name, needs_process, run_under_tensorflow
-from zoo.cli.presets import find_preset
+from zoo.cli.export import needs_process, run_under_tensorflow
+from zoo.cli.presets import find_preset, model_name
 from zoo.files import cache_folder
 from zoo.presets.card import digest
 from zoo.serving.export.manifest import MANIFEST
@@ -43,27 +44,17 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "A model is exported to the cache folder when it is first served."
     )
     text = "write the page with its models, for any web server"
-    command.add_argument("--export", metavar="FOLDER", help=text)
+    option(command, "--export FOLDER", text)
     text = "address of the documentation, to link to (default: no links)"
-    command.add_argument("--site", metavar="URL", help=text)
+    option(command, "--site URL", text)
     text = "address to serve at (default 127.0.0.1, which this machine alone can reach)"
-    command.add_argument("--host", help=text)
-    command.add_argument("--port", type=count, help="(default 8650)")
-    text = "open the page in the browser"
-    command.add_argument("--open", action="store_true", help=text)
+    option(command, "--host HOST", text)
+    option(command, "--port PORT", "(default 8650)", count)
+    option(command, "--open", "open the page in the browser")
 
 
 def run(arguments: argparse.Namespace) -> int | None:
-    """Runs `zoo explore`.
-
-    Returns:
-        The exit code of the process that exported, or None.
-
-    Raises:
-        BadInput: if there is no such preset, it doesn't translate, the address cannot
-            be served at, or an option doesn't go with `--export`.
-        ImportError: if a package is missing; the message names the extra.
-    """
+    """Runs `zoo explore`; returns the exit code of another process that exported."""
     site = arguments.site
     if site and not site.startswith(("https://", "http://")):
         raise BadInput(f"--site should be an address, as https://…, received {site}")

@@ -1,7 +1,6 @@
 """The command `zoo export`."""
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -18,39 +17,37 @@ from zoo.cli.common import (
     bad_input,
     count,
     no_words,
+    option,
     penalty,
     progress,
     split_presets,
 )
-from zoo.cli.presets import find_preset, load_task
+from zoo.cli.presets import card_of, find_preset, load_task, model_name
 from zoo.files import StrPath, cache_folder
-from zoo.presets.card import CARD_FILE, digest, read_card
+from zoo.presets.card import digest
 from zoo.serving.protocol import TAKES
 
 HELP = "write a SavedModel that takes text, or ONNX graphs"
 EXAMPLE = "zoo export luong_local"
 
 # Format -> the default folder of models in it.
-FOLDERS = {
-    "savedmodel": "exports",
-    "onnx": "exports/onnx",
-}
+FOLDERS = {"savedmodel": "exports", "onnx": "exports/onnx"}
 # Engine of ONNX Runtime -> the options of its export.
 ENGINES: dict[str, dict[str, str]] = {"onnx": {}, "onnx-int8": {"quantize": "int8"}}
-# Option -> its type or choices, and help. All but the last two are arguments of
+# Option -> its help and type. All but the last two are arguments of
 # `zoo.serving.Limits`.
-_OPTIONS = {
-    "beam_size": (count, "hypotheses of the beam search (default 5)"),
-    "length_penalty": (penalty, "of Wu et al. 2016; 0 disables it (default 1)"),
-    "coverage_penalty": (penalty, "of Wu et al. 2016; 0 disables it (default 0)"),
-    "n_best": (count, "results of translate_n_best (default: the beam size)"),
-    "max_length": (count, "longest output (default: twice the source's, plus 10)"),
-    "max_source_length": (count, "longer inputs are cut (default: the preset's)"),
+_OPTIONS: dict[str, tuple[str, Any]] = {
+    "beam_size K": ("hypotheses of the beam search (default 5)", count),
+    "length_penalty ALPHA": ("of Wu et al. 2016; 0 disables it (default 1)", penalty),
+    "coverage_penalty BETA": ("of Wu et al. 2016; 0 disables it (default 0)", penalty),
+    "n_best N": ("results of translate_n_best (default: the beam size)", count),
+    "max_length N": ("longest output (default: twice the source's, plus 10)", count),
+    "max_source_length N": ("longer inputs are cut (default: the preset's)", count),
     "quantize": (
-        ("int8", "float16"),
         "of the weights of word vectors and dense layers (float16: of graphs only)",
+        ("int8", "float16"),
     ),
-    "dtype": (("float32", "float16"), "of weights and computation"),
+    "dtype": ("of weights and computation", ("float32", "float16")),
 }
 
 
@@ -61,127 +58,129 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         f"{HELP},\nOUT/NAME/VERSION (default exports/NAME/1, exports/FORMAT/NAME/1)"
     )
     text = "a SavedModel (the default), or graphs for zoo.serving.runtime.onnx"
-    command.add_argument("--format", choices=FOLDERS, default="savedmodel", help=text)
-    for name, (kind, text) in _OPTIONS.items():
-        choice = {"choices": kind} if isinstance(kind, tuple) else {"type": kind}
-        command.add_argument(f"--{name.replace('_', '-')}", help=text, **choice)
+    option(command, "--format", text, (*FOLDERS,), default="savedmodel")
+    for form, given in _OPTIONS.items():
+        option(command, f"--{form.replace('_', '-')}", *given)
     text = "omit the warm-up requests, which need tensorflow-serving-api"
-    command.add_argument("--no-warmup", action="store_true", help=text)
+    option(command, "--no-warmup", text)
 
 
 def run(arguments: argparse.Namespace) -> int | None:
-    """Runs `zoo export`, under TensorFlow whatever backend is configured.
+    """Runs `zoo export`; returns the exit code of another process that exported."""
+    (name,), words = split_presets(arguments)
+    no_words(words[1:], arguments)
+    given = {form.split()[0]: None for form in _OPTIONS}
+    given = {name: getattr(arguments, name) for name in given}
+    given = {name: value for name, value in given.items() if value is not None}
+    (out,) = words or [FOLDERS[arguments.format]]
+    warmup = not arguments.no_warmup
+    if not warmup and arguments.format != "savedmodel":
+        raise BadInput("--no-warmup goes with --format savedmodel")
+    return export_preset(name, out, arguments.format, warmup, **given)
+
+
+def export_preset(
+    name: str, out: StrPath, form: str, warmup: bool = True, **options: Any
+) -> int | None:
+    """Exports a preset, under TensorFlow whatever backend is configured.
+
+    Args:
+        name: what `zoo.load` accepts.
+        out: the folder for the model's folder.
+        form: "savedmodel" or "onnx".
+        warmup: whether a SavedModel has warm-up requests.
+        **options: options of `zoo export` by name.
 
     Returns:
         The exit code of the process that exported, or None for this one.
 
     Raises:
         BadInput: if there is no such preset, or it cannot be exported like that.
-        ImportError: without TensorFlow or, unless `no_warmup`, tensorflow-serving-api.
+        ImportError: without the packages of an export.
     """
-    (name,), words = split_presets(arguments)
-    no_words(words[1:], arguments)
-    given = {option: getattr(arguments, option) for option in _OPTIONS}
-    given = {option: value for option, value in given.items() if value is not None}
-    (out,) = words or [FOLDERS[arguments.format]]
-    if arguments.format != "savedmodel":
-        if arguments.no_warmup:
-            raise BadInput("--no-warmup goes with --format savedmodel")
-        return export_onnx_preset(name, out, **given)
-    return export_preset(name, out, not arguments.no_warmup, **given)
-
-
-def export_preset(
-    name: str, out: StrPath, warmup: bool = True, **options: Any
-) -> int | None:
-    """Exports a preset; see `run`.
-
-    Args:
-        name: what `zoo.load` accepts.
-        out: the folder for the model's folder.
-        warmup: whether to include warm-up requests.
-        **options: options of `zoo export` by name.
-    """
+    from zoo import serving
     from zoo.serving.export import export_folder as folder
-    from zoo.serving.export import model_server as server
 
     preset = find_preset(name)
-    _check_limits(name, preset, options)
+    _check_options(name, preset, form, options)
+    if form == "onnx":
+        folder.require_onnx()
+    else:
+        folder.require_tensorflow()
+        if warmup:
+            folder.require_serving_api()
+    if needs_process():
+        return _export_elsewhere(name, out, form, warmup, options)
+    dtype = options.pop("dtype", None)
+    task = load_task(name, None, **({"dtype": dtype} if dtype else {}))
+    if form == "savedmodel" and (quantize := options.pop("quantize", None)):
+        task.quantize(quantize)
+    progress(f"exporting {name}")
+    path = Path(out) / model_name(name, preset)
+    with bad_input():
+        if form == "onnx":
+            card = card_of(preset)
+            options["card"] = card and card.to_dict()
+            version = serving.export_onnx(task, path, preset=digest(preset), **options)
+        else:
+            version = serving.export_savedmodel(
+                task, path, warmup, digest(preset), **options
+            )
+    print(version)
+    if form == "savedmodel":
+        _move_labels(path)
+    return None
+
+
+def _move_labels(path):
+    """Has a server's labels follow the export of a model."""
+    from zoo.serving.export import model_server as server
+
+    file = path.parent / server.MODELS
+    try:
+        if server.refresh_labels(path.parent, path.name):
+            progress(f"labelled it in {file}")
+    except ImportError as error:  # the export is done
+        progress(f"no label was changed in {file}: {error}")
+
+
+def _check_options(name, preset, form, options):
+    """Rejects options that a format or a preset's task lacks, before it is loaded."""
+    if form == "onnx":
+        if wrong := [key for key in options if key != "quantize"]:
+            raise BadInput(
+                "--format onnx takes the option --quantize, since limits are given to "
+                f"each call; received {as_options(wrong)}"
+            )
+        return
+    if card := card_of(preset):
+        allowed = [*TAKES[card.task], "quantize", "dtype"]
+        if wrong := [key for key in options if key not in allowed]:
+            raise BadInput(
+                f"{name} ({card.task}) takes the options {as_options(allowed)}, "
+                f"received {as_options(wrong)}"
+            )
     if options.get("quantize") == "float16":
         raise BadInput(
             "--quantize float16 goes with --format onnx; use --dtype float16"
         )
-    folder.require_tensorflow()
-    if warmup:
-        folder.require_serving_api()
-    if needs_process():
-        words = ["--no-warmup"] * (not warmup)
-        return _export_elsewhere(name, out, words, options)
-    dtype, quantize = options.pop("dtype", None), options.pop("quantize", None)
-    task = load_task(name, None, **({"dtype": dtype} if dtype else {}))
-    if quantize:
-        task.quantize(quantize)
-    from zoo.serving import export_savedmodel
-
-    progress(f"exporting {name}")
-    path = Path(out) / model_name(name, preset)
-    with bad_input():
-        version = export_savedmodel(task, path, warmup, digest(preset), **options)
-    print(version)
-    file = Path(out) / server.MODELS
-    try:
-        if server.refresh_labels(out, path.name):
-            progress(f"labelled it in {file}")
-    except ImportError as error:  # the export is done
-        progress(f"no label was changed in {file}: {error}")
-    return None
 
 
-def export_onnx_preset(name: str, out: StrPath, **options: Any) -> int | None:
-    """Exports a preset as ONNX graphs; see `run`.
-
-    Args:
-        name: what `zoo.load` accepts.
-        out: the folder for the model's folder.
-        **options: options of `zoo export` by name.
-    """
-    from zoo.serving.export import export_folder as folder
-
-    preset = find_preset(name)
-    if wrong := [option for option in options if option != "quantize"]:
-        raise BadInput(
-            "--format onnx takes the option --quantize, since limits are given to each "
-            f"call; received {as_options(wrong)}"
-        )
-    card = preset / CARD_FILE
-    folder.require_onnx()
-    if needs_process():
-        return _export_elsewhere(name, out, ["--format", "onnx"], options)
-    task = load_task(name, None)
-    from zoo.serving import export_onnx
-
-    progress(f"exporting {name}")
-    content = json.loads(card.read_text("utf-8")) if card.is_file() else None
-    path = Path(out) / model_name(name, preset)
-    with bad_input():
-        print(export_onnx(task, path, preset=digest(preset), card=content, **options))
-    return None
+# === Engines ===
 
 
 def add_engine(command: argparse.ArgumentParser) -> None:
     """Adds the option `--engine` to a command's parser."""
-    command.add_argument(
-        "--engine",
-        choices=("keras", *ENGINES),
-        default="keras",
-        help="what computes: Keras (the default), or ONNX Runtime, without Keras, "
-        "after a first export to the cache folder; int8: smaller and faster, a word "
-        "may differ",
-    )
+    text = "what computes: Keras (the default), or ONNX Runtime, without Keras, after a"
+    text += " first export to the cache folder; int8: smaller and faster, a word may "
+    text += "differ"
+    option(command, "--engine", text, ("keras", *ENGINES), default="keras")
 
 
 def use_engine(names: list[str], arguments: argparse.Namespace, task: str) -> list[str]:
-    """Returns the presets of a command, or what `--engine` runs instead.
+    """Returns the presets of a command, or the export that `--engine` runs instead.
+
+    It is made in the cache folder, once for each content of a preset.
 
     Args:
         names: of the presets, each what `zoo.load` accepts.
@@ -189,46 +188,32 @@ def use_engine(names: list[str], arguments: argparse.Namespace, task: str) -> li
         task: the task that the preset has to have.
 
     Raises:
-        BadInput: for several presets or a backend; see `exported`.
-        ImportError: see `exported`.
-    """
-    if arguments.engine == "keras":
-        return names
-    if len(names) > 1 or arguments.backend:
-        raise BadInput(f"--engine {arguments.engine} takes one preset and no --backend")
-    return [exported(names[0], arguments.engine, task)]
-
-
-def exported(name: str, engine: str, task: str) -> str:
-    """Returns the folder of a preset's ONNX export in the cache folder.
-
-    What is not there yet is exported, once for each content of a preset.
-
-    Args:
-        name: what `zoo.load` accepts.
-        engine: one of `ENGINES`.
-        task: the task that the preset has to have.
-
-    Raises:
-        BadInput: if there is no such preset, it does something else, or it cannot be
-            exported.
+        BadInput: for several presets or a backend; if there is no such preset, it does
+            something else, or it cannot be exported.
         ImportError: without the packages of an export.
     """
+    engine = arguments.engine
+    if engine == "keras":
+        return names
+    if len(names) > 1 or arguments.backend:
+        raise BadInput(f"--engine {engine} takes one preset and no --backend")
     from zoo.serving import versions
     from zoo.serving.export import export_folder as folder
 
+    [name] = names
     preset = find_preset(name, task)
-    served = model_name(name, preset)
     out = cache_folder() / "exports" / engine / digest(preset)[:16]
-    if not versions(out / served):
+    model = out / model_name(name, preset)
+    if not versions(model):
         folder.require_onnx()
         progress(f"exporting {name} to {out}, once")
-        code = _export_elsewhere(
-            str(preset), out, ["--format", "onnx"], ENGINES[engine], stdout=sys.stderr
-        )
-        if code:
+        options = ENGINES[engine]
+        if _export_elsewhere(str(preset), out, "onnx", True, options, sys.stderr):
             raise BadInput(f"{name} cannot be exported; --engine keras needs no export")
-    return str(out / served)
+    return [str(model)]
+
+
+# === Processes ===
 
 
 def needs_process() -> bool:
@@ -241,47 +226,18 @@ def needs_process() -> bool:
     return False
 
 
-def _check_limits(name, found, options):
-    """Rejects limits that a preset's task does not have, before it is loaded."""
-    if not (found / CARD_FILE).is_file():
-        return
-    task = read_card(found).task
-    allowed = [*TAKES[task], "quantize", "dtype"]
-    wrong = [option for option in options if option not in allowed]
-    if wrong:
-        raise BadInput(
-            f"{name} ({task}) takes the options {as_options(allowed)}, received "
-            f"{as_options(wrong)}"
-        )
-
-
-def model_name(name: str, folder: Path) -> str:
-    """Returns the name under which a preset is served: its card's, or its folder's.
-
-    Args:
-        name: what `zoo.load` accepts.
-        folder: the preset's folder.
-    """
-    if (folder / CARD_FILE).is_file():
-        return read_card(folder).name
-    return Path(name).resolve().name
-
-
-def _export_elsewhere(name, out, words, options, stdout=None):
+def _export_elsewhere(name, out, form, warmup, options, stdout=None):
     """Exports in a process under TensorFlow, and returns its exit code."""
-    words = ["export", name, str(out), *words]
-    for option, value in options.items():
-        words += [f"--{option.replace('_', '-')}", str(value)]
+    words = ["export", name, str(out)]
+    if form == "savedmodel" and not warmup:
+        words.append("--no-warmup")
+    for key, value in {"format": form, **options}.items():
+        words += [f"--{key.replace('_', '-')}", str(value)]
     return run_under_tensorflow(words, stdout)
 
 
 def run_under_tensorflow(words: Sequence[str], stdout: Any = None) -> int:
-    """Runs a command of zoo in a process of its own; returns its exit code.
-
-    Args:
-        words: the command's words, without `zoo`.
-        stdout: where it writes. Default: where this process does.
-    """
+    """Runs a command of zoo in a process of its own; returns its exit code."""
     # The package may be importable in this process only.
     home = str(Path(zoo.__file__).parent.parent)
     paths = [home, os.environ.get("PYTHONPATH", "")]

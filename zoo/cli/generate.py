@@ -5,10 +5,10 @@ import argparse
 from zoo.cli.common import (
     BadInput,
     add_model_options,
-    add_presets,
     bad_input,
     count,
     number,
+    option,
     split_presets,
 )
 from zoo.cli.presets import is_export
@@ -20,22 +20,16 @@ EXAMPLE = 'zoo generate lstm "the company said" --top-p 0.9 --seed 1'
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo generate` to its parser."""
-    add_presets(command, "[TEXT ...]")
     add_texts(command)
     text = "longest text in words, the given one included (default: the preset's)"
-    command.add_argument("--max-length", type=count, metavar="N", help=text)
+    option(command, "--max-length N", text, count)
     text = "sample each word from the K most probable (default: the most probable word)"
-    command.add_argument("--top-k", type=count, metavar="K", help=text)
+    option(command, "--top-k K", text, count)
     text = "sample from the smallest set of words whose probabilities sum to P"
-    command.add_argument(
-        "--top-p", type=number(0, 1, above=True), metavar="P", help=text
-    )
+    option(command, "--top-p P", text, number(0, 1, above=True))
     text = "divisor of the scores before sampling (default 1)"
-    command.add_argument(
-        "--temperature", type=number(0, above=True), metavar="T", help=text
-    )
-    text = "seed of the sampling (default 0)"
-    command.add_argument("--seed", type=int, default=0, help=text)
+    option(command, "--temperature T", text, number(0, above=True))
+    option(command, "--seed N", "seed of the sampling (default 0)", int, default=0)
     add_model_options(command)
 
 
@@ -43,10 +37,6 @@ def run(arguments: argparse.Namespace) -> None:
     """Runs `zoo generate`: prints each line of the input with its continuation.
 
     An empty line is continued too: the model starts a text.
-
-    Raises:
-        BadInput: if the preset does not exist or is no language model, or a file cannot
-            be used.
     """
     if arguments.top_k and arguments.top_p:
         raise BadInput("give --top-k or --top-p, not both")
@@ -61,12 +51,9 @@ def run(arguments: argparse.Namespace) -> None:
 
     def work(chunk):
         for start in range(0, len(chunk), size):
-            part = chunk[start : start + size]
-            with (
-                places_in_warnings(lambda i: part[i][1]),  # noqa: B023 (used at once)
-                bad_input(),
-            ):
-                continued = task.generate([line for line, _ in part], **options)
+            lines, places = zip(*chunk[start : start + size], strict=True)
+            with places_in_warnings(places.__getitem__), bad_input():
+                continued = task.generate([*lines], **options)
             yield from (" ".join(text.splitlines()) for text in continued)
 
     run_texts(arguments, texts, work)

@@ -10,6 +10,7 @@ from zoo.cli.common import (
     add_presets,
     bad_input,
     no_words,
+    option,
     print_json,
     progress,
     split_presets,
@@ -32,23 +33,14 @@ EXAMPLE = "zoo info luong_local"
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo info` to its parser."""
     add_presets(command, "[--json]")
-    command.add_argument("--json", action="store_true", help="print it as JSON")
-    command.add_argument(
-        "--license",
-        metavar="ID",
-        help="state the licence of your own model's weights, as cc-by-4.0",
-    )
-    command.add_argument(
-        "--terms", metavar="TEXT", help="state the terms of the text it was trained on"
-    )
+    option(command, "--json", "print it as JSON")
+    text = "state the licence of your own model's weights, as cc-by-4.0"
+    option(command, "--license ID", text)
+    option(command, "--terms TEXT", "state the terms of the text it was trained on")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Runs `zoo info`: prints a preset's card, or states in it what was unknown.
-
-    Raises:
-        BadInput: if there is no such preset, or to state something in a bundled one's.
-    """
+    """Runs `zoo info`: prints a preset's card, or states in it what was unknown."""
     (name,), words = split_presets(arguments)
     no_words(words, arguments)
     pending = presets.pending(name)

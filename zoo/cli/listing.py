@@ -4,7 +4,7 @@ import argparse
 import re
 import sys
 
-from zoo.cli.common import BadInput, print_json, progress
+from zoo.cli.common import BadInput, option, print_json, progress
 from zoo.presets import list_presets, pending
 from zoo.presets.card import SUMMARY, format_summary, format_task, short_paper
 
@@ -16,28 +16,16 @@ _WIDTH = 10_000  # no line is wrapped
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo list` to its parser."""
-    command.add_argument(
-        "--wide",
-        action="store_true",
-        help="all columns, one line per preset (the default without a terminal)",
-    )
-    command.add_argument(
-        "--licence",
-        "--license",
-        metavar="ID",
-        action="append",
-        help="only presets under this licence, as apache-2.0; cc-by stands for all "
-        "its versions (and not for cc-by-nc); may be repeated",
-    )
-    command.add_argument("--json", action="store_true", help="print the cards as JSON")
+    text = "all columns, one line per preset (the default without a terminal)"
+    option(command, "--wide", text)
+    text = "only presets under this licence, as apache-2.0; cc-by stands for all its "
+    text += "versions (and not for cc-by-nc); may be repeated"
+    option(command, "--licence --license ID", text, action="append")
+    option(command, "--json", "print the cards as JSON")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Runs `zoo list`: prints a table of presets, wrapped to fit a terminal.
-
-    Raises:
-        BadInput: if there is no preset under a licence.
-    """
+    """Runs `zoo list`: prints a table of presets, wrapped to fit a terminal."""
     from rich.console import Console
     from rich.table import Table
 
@@ -81,18 +69,16 @@ def _licensed(cards, wanted):
     """Returns the cards under any of these licences, with a version or without."""
     if not wanted:
         return cards
-    spellings = {
-        card.name: {
-            card.license.lower(),
-            re.sub(r"-[0-9.]+$", "", card.license.lower()),
-        }
-        for card in cards
-    }
+
+    def spellings(card):
+        licence = card.license.lower()
+        return {licence, re.sub(r"-[0-9.]+$", "", licence)}
+
     for licence in wanted:
-        if not any(licence.lower() in found for found in spellings.values()):
+        if not any(licence.lower() in spellings(card) for card in cards):
             raise BadInput(
                 f"there is no preset under the licence {licence!r}; there are those "
                 f"under {', '.join(sorted({card.license for card in cards}))}"
             )
     wanted = {licence.lower() for licence in wanted}
-    return [card for card in cards if wanted & spellings[card.name]]
+    return [card for card in cards if wanted & spellings(card)]

@@ -11,6 +11,7 @@ from zoo.cli.common import (
     add_search,
     bad_input,
     check_search,
+    option,
     progress,
     search_options,
     split_presets,
@@ -33,39 +34,20 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "       zoo plot --log DIR [--log ...] --output FILE"
     )
     command.description = f"{HELP}:\nsentences below each other, presets side by side"
-    command.add_argument(
-        "--log",
-        metavar="DIR",
-        action="append",
-        help="draw the training curves of the run in this folder, as runs/NAME; may be "
-        "repeated to compare runs",
-    )
-    command.add_argument(
-        "--json",
-        metavar="RECORD",
-        action="append",
-        help="draw the translation or the caption in this JSON file, as the explorer "
-        "or a record's to_json writes it; may be repeated, for translations",
-    )
-    command.add_argument(
-        "--output", metavar="FILE", required=True, help="picture: FILE.png or FILE.svg"
-    )
-    command.add_argument(
-        "--pieces",
-        action="store_true",
-        help="draw the model's pieces instead of words; single characters always",
-    )
+    text = "draw the training curves of the run in this folder, as runs/NAME; may be "
+    option(command, "--log DIR", f"{text}repeated to compare runs", action="append")
+    text = "draw the translation or the caption in this JSON file, as the explorer or a"
+    text += " record's to_json writes it; may be repeated, for translations"
+    option(command, "--json RECORD", text, action="append")
+    option(command, "--output FILE", "picture: FILE.png or FILE.svg", required=True)
+    text = "draw the model's pieces instead of words; single characters always"
+    option(command, "--pieces", text)
     add_engine(command)
     add_search(command)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Runs `zoo plot`.
-
-    Raises:
-        BadInput: if the arguments contradict each other, a file cannot be used, or
-            there is no such preset or run.
-    """
+    """Runs `zoo plot`."""
     preset = bool(arguments.preset or arguments.words)
     if preset + bool(arguments.log) + bool(arguments.json) != 1:
         raise BadInput(

@@ -15,26 +15,27 @@ from zoo.serving.export.manifest import MANIFEST, newest, read_manifest
 
 
 def find_preset(name: str, task: str | None = None) -> Path:
-    """Checks a preset's task, and finds its folder, downloading it if need be.
-
-    Args:
-        name: what `zoo.load` accepts.
-        task: the required task, as in cards; None for any.
-
-    Returns:
-        The preset's folder.
-
-    Raises:
-        BadInput: if there is no such preset, or it does something else.
-    """
+    """Finds a preset's folder, downloading it if need be; `task` is what it must do."""
     card = presets.pending(name)
     if card and task not in (None, card.task):  # before the download
         raise BadInput(presets.cannot(name, task))
     with bad_input(keep=(presets.PresetError, OSError)):
         folder = presets.find(name)
-    if task and (folder / CARD_FILE).is_file() and read_card(folder).task != task:
+    card = card_of(folder)
+    if task and card and card.task != task:
         raise BadInput(presets.cannot(name, task))
     return folder
+
+
+def card_of(folder: Path) -> Card | None:
+    """Returns the card of a preset's folder, if it has one."""
+    return read_card(folder) if (folder / CARD_FILE).is_file() else None
+
+
+def model_name(name: str, folder: Path) -> str:
+    """Returns the name under which a preset is served: its card's, or its folder's."""
+    card = card_of(folder)
+    return card.name if card else Path(name).resolve().name
 
 
 def is_export(name: str) -> bool:
@@ -45,16 +46,12 @@ def is_export(name: str) -> bool:
 def describe(name: str, task: str | None = None) -> tuple[str | None, Card | None]:
     """Returns the task and the card of a preset or of exported graphs, if it has one.
 
-    Args:
-        name: what `zoo.load` accepts, or the folder of exported graphs.
-        task: see `find_preset`.
-
     Raises:
-        BadInput: see `find_preset`; or if the export is damaged.
+        BadInput: if there is no such preset, it does not do `task`, or the export is
+            damaged.
     """
     if not is_export(name):
-        folder = find_preset(name, task)
-        card = read_card(folder) if (folder / CARD_FILE).is_file() else None
+        card = card_of(find_preset(name, task))
         return card.task if card else None, card
     with bad_input():
         manifest = read_manifest(newest(Path(name).expanduser()))
@@ -63,21 +60,6 @@ def describe(name: str, task: str | None = None) -> tuple[str | None, Card | Non
     if task not in (None, manifest["task"]):
         raise BadInput(presets.cannot(name, task))
     return manifest["task"], card
-
-
-def _load_export(name, backend, task):
-    """Loads exported graphs, which need no Keras."""
-    if backend:
-        raise BadInput(
-            f"{name} is an export that runs without Keras, received --backend {backend}"
-        )
-    from zoo.serving import runtime
-
-    progress(f"loading {name}")
-    model = runtime.load(Path(name).expanduser())
-    if model.task_name != task:
-        raise BadInput(presets.cannot(name, task))
-    return model
 
 
 def load_task(
@@ -91,33 +73,36 @@ def load_task(
         task: the required task, as in cards; None for any.
         **options: further arguments of `zoo.load`.
 
-    Returns:
-        The task.
-
     Raises:
         BadInput: if there is no such preset, it does something else, the backend is not
             available, another one is already active, or an export is given one.
     """
     if task and is_export(name):
-        return _load_export(name, backend, task)
-    folder = find_preset(name, task)
-    choose_backend(backend)
-    progress(f"loading {name}")
-    start_keras()
-    # An OSError comes from the disk or a hub, even if it is a ValueError too.
-    with bad_input(keep=(presets.PresetError, OSError)):
-        model = loading.load(folder, **options)
-    if task and not hasattr(model, task):  # it has no card
+        if backend:
+            raise BadInput(
+                f"{name} is an export that runs without Keras, received --backend "
+                f"{backend}"
+            )
+        from zoo.serving import runtime
+
+        progress(f"loading {name}")
+        model = runtime.load(Path(name).expanduser())
+        able = model.task_name == task
+    else:
+        folder = find_preset(name, task)
+        _choose_backend(backend)
+        progress(f"loading {name}")
+        _start_keras()
+        # An OSError comes from the disk or a hub, even if it is a ValueError too.
+        with bad_input(keep=(presets.PresetError, OSError)):
+            model = loading.load(folder, **options)
+        able = not task or hasattr(model, task)  # it may have no card
+    if not able:
         raise BadInput(presets.cannot(name, task))
     return model
 
 
-def choose_backend(backend: str | None) -> None:
-    """Selects Keras's backend; None for the configured one.
-
-    Raises:
-        BadInput: if it is not available, or another one is already active.
-    """
+def _choose_backend(backend):
     running = configured_backend()
     if backend and backend != running:
         if "keras" in sys.modules:
@@ -127,7 +112,7 @@ def choose_backend(backend: str | None) -> None:
         check_backend()
 
 
-def start_keras() -> None:
+def _start_keras():
     """Imports Keras and its backend, tuned for a command's process."""
     from zoo.training.fast.process import spare_threads, start_backend, tune_process
 
@@ -137,15 +122,7 @@ def start_keras() -> None:
 
 
 def load_translator(names: Sequence[str], backend: str | None) -> Any:
-    """Loads a preset that translates, or several as an ensemble.
-
-    Args:
-        names: each what `zoo.load` accepts, or one folder of exported graphs.
-        backend: see `load_task`.
-
-    Returns:
-        A `zoo.models.Translator`, one of `zoo.serving.runtime`, or a
-        `zoo.decoding.Ensemble`.
+    """Loads a preset that translates, or several as a `zoo.decoding.Ensemble`.
 
     Raises:
         BadInput: if one does not translate, or they cannot form an ensemble.
@@ -168,13 +145,7 @@ def load_translator(names: Sequence[str], backend: str | None) -> Any:
 
 
 def read_direction(names: Sequence[str]) -> list[str] | None:
-    """Reads the source and target language of presets from their cards.
-
-    Args:
-        names: each what `describe` takes.
-
-    Returns:
-        The two languages; None without a card.
+    """Returns the source and target language of presets; None without a card.
 
     Raises:
         BadInput: if one does not translate, or their directions differ.

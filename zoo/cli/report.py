@@ -15,11 +15,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Runs `zoo report`.
-
-    Raises:
-        BadInput: if there is no such folder, or a file in it is damaged.
-    """
+    """Runs `zoo report`."""
     if not os.path.isdir(arguments.folder):
         raise BadInput(f"no folder {arguments.folder}")
     from zoo.training import write_report

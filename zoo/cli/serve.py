@@ -5,7 +5,6 @@ import contextlib
 import os
 import shlex
 from pathlib import Path
-from typing import Any
 
 from zoo.cli.common import (
     BadInput,
@@ -14,10 +13,11 @@ from zoo.cli.common import (
     bad_input,
     count,
     every_preset,
+    option,
     progress,
 )
-from zoo.cli.export import FOLDERS, export_onnx_preset, export_preset, model_name
-from zoo.cli.presets import find_preset
+from zoo.cli.export import FOLDERS, export_preset
+from zoo.cli.presets import card_of, find_preset, model_name
 from zoo.serving.server.server_options import read_options
 
 HELP = "run a model server"
@@ -34,40 +34,31 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo serve` to its parser."""
     add_presets(command, "[PRESET ...]", several=True)
     command.description = f"{HELP}; presets are exported if necessary"
-    text = (
-        "TensorFlow Serving, or Ray Serve, by pip (default: tensorflow if its server "
-        "or Docker is here)"
-    )
-    command.add_argument("--engine", choices=("tensorflow", "ray"), help=text)
+    text = "TensorFlow Serving, or Ray Serve, by pip (default: tensorflow if its server"
+    option(command, "--engine", f"{text} or Docker is here)", ("tensorflow", "ray"))
     text = "of exports (default: onnx for ray where it serves the tasks so)"
-    command.add_argument("--format", choices=("savedmodel", "onnx"), help=text)
+    option(command, "--format", text, (*FOLDERS,))
     text = "folder of the exported models (default exports, exports/onnx)"
-    command.add_argument("--folder", help=text)
-    command.add_argument("--port", type=count, default=8500, help="gRPC (default 8500)")
-    command.add_argument(
-        "--rest-port", type=count, default=8501, help="REST (default 8501)"
-    )
+    option(command, "--folder FOLDER", text)
+    option(command, "--port PORT", "gRPC (default 8500)", count, default=8500)
+    option(command, "--rest-port PORT", "REST (default 8501)", count, default=8501)
     text = "threads per operation; 0: the server's choice (default 1)"
-    command.add_argument("--intra-op-threads", type=_threads, default=1, help=text)
-    text = "Docker image (default: see docs/serving.md)"
-    command.add_argument("--image", help=text)
+    option(command, "--intra-op-threads N", text, _threads, default=1)
+    option(command, "--image IMAGE", "Docker image (default: see docs/serving.md)")
     text = "Ray: replicas, processes that serve (default 1)"
-    command.add_argument("--replicas", type=count, help=text)
+    option(command, "--replicas N", text, count)
     text = "Ray: minimum replicas, with autoscaling (default 1)"
-    command.add_argument("--min-replicas", type=count, metavar="N", help=text)
+    option(command, "--min-replicas N", text, count)
     text = "Ray: maximum replicas; turns autoscaling on"
-    command.add_argument("--max-replicas", type=count, metavar="N", help=text)
+    option(command, "--max-replicas N", text, count)
     text = "Ray: REST's address (default 127.0.0.1; 0.0.0.0: that of every network)"
-    command.add_argument("--host", help=text)
-    text = "run each request on its own"
-    command.add_argument("--no-batching", action="store_true", help=text)
+    option(command, "--host HOST", text)
+    option(command, "--no-batching", "run each request on its own")
     text = "pad batches to these sizes (default: none; see docs/serving.md)"
-    sizes: Any = {"metavar": "SIZE", "nargs": "+", "type": count, "default": ()}
-    command.add_argument("--allowed-batch-sizes", help=text, **sizes)
+    option(command, "--allowed-batch-sizes SIZE", text, count, nargs="+", default=())
     text = "export, write the server's files and print its command, but do not start it"
-    command.add_argument("--no-start", action="store_true", help=text)
-    text = "print what would be done, and do nothing"
-    command.add_argument("--dry-run", action="store_true", help=text)
+    option(command, "--no-start", text)
+    option(command, "--dry-run", "print what would be done, and do nothing")
 
 
 def run(arguments: argparse.Namespace) -> int | None:
@@ -82,21 +73,50 @@ def run(arguments: argparse.Namespace) -> int | None:
             server is to be started.
         ImportError: without Ray's packages, if its server is to be started.
     """
-    given, names = every_preset(arguments), list[str]()
+    given = every_preset(arguments)
     _choose_engine(arguments)
-    kind = _format(arguments, given)
-    folder = arguments.folder or FOLDERS[kind]
+    form = _format(arguments, given)
+    folder = arguments.folder or FOLDERS[form]
     # First, since the rest is useless without a server.
     try:
-        startable = bool(_command(arguments, folder, names))
+        startable = bool(_command(arguments, folder, []))
     except (FileNotFoundError, ImportError) as error:
         if not arguments.no_start and not arguments.dry_run:
             raise
         progress(str(error))
         startable = False
-    missing = {}  # served name -> preset to export
+    names, missing = _served_names(given, Path(folder))
+    command = _command(arguments, folder, names) if startable else None
+    tensorflow = arguments.engine == "tensorflow"
+    if arguments.dry_run:
+        for served, name in missing.items():
+            progress(f"would export {name} to {Path(folder) / served}")
+        if tensorflow:
+            progress(f"would write the server's files to {folder}")
+    else:
+        for name in missing.values():  # Ray's server needs no warm-up requests
+            if code := export_preset(name, folder, form, warmup=tensorflow):
+                return code
+        if tensorflow:
+            from zoo.serving.export import model_server as server
+
+            sizes = arguments.allowed_batch_sizes
+            progress(f"wrote {server.write_server_files(folder, names, sizes)}")
+    if command is None:
+        return None
+    if not arguments.dry_run:
+        progress(f"gRPC at port {arguments.port}, REST at port {arguments.rest_port}")
+    print(shlex.join(command), flush=True)
+    if not arguments.no_start and not arguments.dry_run:
+        os.execvp(command[0], command)
+    return None
+
+
+def _served_names(given, folder):
+    """Returns the names of the models, and name -> preset of those to export first."""
+    names, missing = [], {}
     for name in given:
-        served, reason = _to_serve(name, Path(folder))
+        served, reason = _to_serve(name, folder)
         if reason and served in names:
             raise BadInput(
                 f"model names must be unique; two presets are named {served}, received "
@@ -107,28 +127,7 @@ def run(arguments: argparse.Namespace) -> int | None:
             missing[served] = name
         if served not in names:
             names.append(served)
-    command = _command(arguments, folder, names) if startable else None
-    if arguments.dry_run:
-        return _tell(arguments, command, missing, folder)
-    for name in missing.values():
-        if kind == "onnx":
-            code = export_onnx_preset(name, folder)
-        else:  # Ray's server needs no warm-up requests
-            code = export_preset(name, folder, arguments.engine == "tensorflow")
-        if code:
-            return code
-    if arguments.engine == "tensorflow":
-        from zoo.serving.export import model_server as server
-
-        path = server.write_server_files(folder, names, arguments.allowed_batch_sizes)
-        progress(f"wrote {path}")
-    if command is None:
-        return None
-    progress(f"gRPC at port {arguments.port}, REST at port {arguments.rest_port}")
-    print(shlex.join(command), flush=True)
-    if not arguments.no_start:
-        os.execvp(command[0], command)
-    return None
+    return names, missing
 
 
 def _choose_engine(arguments):
@@ -146,10 +145,10 @@ def _choose_engine(arguments):
             why = str(error).partition(". ")[0]
             progress(f"{why}: serving by Ray Serve, which needs neither")
     arguments.engine = arguments.engine or "ray"
-    for option, engine in OWN.items():
-        if getattr(arguments, option) and arguments.engine != engine:
+    for name, engine in OWN.items():
+        if getattr(arguments, name) and arguments.engine != engine:
             raise BadInput(
-                f"{as_options([option])} goes with --engine {engine}, received "
+                f"{as_options([name])} goes with --engine {engine}, received "
                 f"--engine {arguments.engine}"
             )
     if arguments.engine == "ray" and not arguments.intra_op_threads:
@@ -200,16 +199,6 @@ def _command(arguments, folder, names):
     )
 
 
-def _tell(arguments, command, missing, folder):
-    """Prints what would be done."""
-    for served, name in missing.items():
-        progress(f"would export {name} to {Path(folder) / served}")
-    if arguments.engine == "tensorflow":
-        progress(f"would write the server's files to {folder}")
-    if command:
-        print(shlex.join(command), flush=True)
-
-
 def _to_serve(name, folder):
     """Returns the served name, and why it has to be exported first, or None."""
     from zoo.presets.card import digest
@@ -236,14 +225,12 @@ def _to_serve(name, folder):
 def _is_served_as_graphs(name):
     """Returns whether Ray's server takes a preset's ONNX export, as far as is known."""
     from zoo import presets
-    from zoo.presets.card import CARD_FILE, read_card
     from zoo.serving.protocol import SERVED_GRAPHS
 
     card = presets.pending(name)
     # What is no preset is exported already.
     with contextlib.suppress(BadInput, presets.PresetError):
-        if not card and ((preset := find_preset(name)) / CARD_FILE).is_file():
-            card = read_card(preset)
+        card = card or card_of(find_preset(name))
     return card is None or card.task in SERVED_GRAPHS
 
 

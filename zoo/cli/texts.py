@@ -13,7 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from zoo.cli.common import BadInput, bad_input, progress, split_presets
+from zoo.cli.common import (
+    BadInput,
+    add_presets,
+    bad_input,
+    option,
+    progress,
+    split_presets,
+)
 from zoo.cli.presets import load_task
 from zoo.cli.prompt import answer_typed_lines, in_terminal
 from zoo.files import lock
@@ -27,27 +34,22 @@ STANDARD = {"-": "standard input"}
 _BATCHES_AT_ONCE = 64
 
 
-def add_texts(command: argparse.ArgumentParser) -> None:
-    """Adds `--input` and `--output` to a command whose words are texts."""
-    command.add_argument(
-        "--input",
-        metavar="FILE",
-        action="append",
-        help="texts, one per line, or gzip, bzip2 or xz of that, or - for standard "
-        "input (the default without TEXT); may be repeated",
-    )
-    command.add_argument(
-        "--output", metavar="FILE", help="write here (default: standard output)"
-    )
+def add_output(command: argparse.ArgumentParser) -> None:
+    """Adds `--output`."""
+    option(command, "--output FILE", "write here (default: standard output)")
+
+
+def add_texts(command: argparse.ArgumentParser, several: bool = False) -> None:
+    """Adds PRESET, TEXT, `--input` and `--output`."""
+    add_presets(command, "[TEXT ...]", several)
+    text = "texts, one per line, or gzip, bzip2 or xz of that, or - for standard input "
+    text += "(the default without TEXT); may be repeated"
+    option(command, "--input FILE", text, action="append")
+    add_output(command)
 
 
 def load_for_texts(arguments: argparse.Namespace, task: str) -> tuple[Any, list[str]]:
-    """Returns the preset of a command with `add_texts`, loaded, and its texts.
-
-    Raises:
-        BadInput: if the preset does not exist or cannot do `task`, or a file cannot be
-            used.
-    """
+    """Returns the preset of a command with `add_texts`, loaded, and its texts."""
     (name,), texts = split_presets(arguments)
     check_texts(arguments, texts)
     return load_task(name, arguments.backend, task), texts
@@ -99,17 +101,15 @@ def run_texts(
 
 
 def run_answers(
-    arguments: argparse.Namespace,
-    texts: Sequence[str],
-    answer: Callable[[list[str]], Iterable[str]],
+    arguments: argparse.Namespace, task: str, answer: Callable[[Any], str] = str
 ) -> None:
-    """`run_texts` with one answer per line, and an empty one for an empty line.
-
-    `answer` maps the lines that are not empty to their answers.
-    """
+    """`run_texts` by the task's method, each of whose results `answer` formats."""
+    model, texts = load_for_texts(arguments, task)
 
     def work(chunk):
-        return [result or "" for result in skip_empty(chunk, answer)]
+        method, size = getattr(model, task), arguments.batch_size
+        results = skip_empty(chunk, lambda lines: method(lines, batch_size=size))
+        return ["" if result is None else answer(result) for result in results]
 
     run_texts(arguments, texts, work)
 
@@ -117,26 +117,15 @@ def run_answers(
 def skip_empty(
     chunk: Chunk, work: Callable[[list[str]], Iterable[T]]
 ) -> list[T | None]:
-    """Answers the lines of a chunk, except empty ones.
-
-    Args:
-        chunk: `(line, place)` pairs.
-        work: function of the lines that are not empty to their answers.
-
-    Returns:
-        One answer per line; None for an empty one.
-    """
+    """Answers the lines of a chunk by `work`; None for those that are empty."""
     from zoo.data.lines import tidy
 
-    lines = [line if tidy(line) else "" for line, _ in chunk]  # "": none is visible
-    full = [
-        (line, place) for line, (_, place) in zip(lines, chunk, strict=True) if line
-    ]
+    full = [(line, place) for line, place in chunk if tidy(line)]
     answers: Iterator[T] = iter(())
     if full:
         with places_in_warnings(lambda i: full[i][1]):
             answers = iter(work([line for line, _ in full]))
-    return [next(answers) if line else None for line in lines]
+    return [next(answers) if tidy(line) else None for line, _ in chunk]
 
 
 @contextlib.contextmanager
@@ -155,7 +144,22 @@ def places_in_warnings(place: Callable[[int], str]) -> Iterator[None]:
         yield
 
 
-# === Input ===
+def _lines(texts, paths):
+    """Yields the input's lines without their ends, and the place of each."""
+    from zoo.data.lines import read_lines
+
+    for number, text in enumerate(texts, start=1):
+        yield " ".join(text.splitlines()), f"TEXT {number}"
+    for path in () if texts else paths:
+        name = STANDARD.get(path, path)
+        file = sys.stdin.buffer if path in STANDARD else Path(path)
+        with bad_input():
+            lines = read_lines(file, name=name, block=0)
+            for number, line in enumerate(lines, start=1):
+                yield line, f"line {number} of {name}"
+
+
+# === Files ===
 
 
 def check_files(inputs: Sequence[str], output: str | None) -> None:
@@ -187,24 +191,6 @@ def check_files(inputs: Sequence[str], output: str | None) -> None:
     for needed in (output, folder) if os.path.exists(output) else (folder,):
         if not os.access(needed, os.W_OK):
             raise BadInput(f"cannot write {output}: no permission to write {needed}")
-
-
-def _lines(texts, paths):
-    """Yields the input's lines without their ends, and the place of each."""
-    from zoo.data.lines import read_lines
-
-    for number, text in enumerate(texts, start=1):
-        yield " ".join(text.splitlines()), f"TEXT {number}"
-    for path in () if texts else paths:
-        name = STANDARD.get(path, path)
-        file = sys.stdin.buffer if path in STANDARD else Path(path)
-        with bad_input():
-            lines = read_lines(file, name=name, block=0)
-            for number, line in enumerate(lines, start=1):
-                yield line, f"line {number} of {name}"
-
-
-# === Output ===
 
 
 def _partial(path):

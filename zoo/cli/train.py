@@ -48,14 +48,7 @@ def with_recipe(words: list[str]) -> list[str]:
 
 
 def run(arguments: argparse.Namespace) -> int | None:
-    """Runs `zoo train`.
-
-    Returns:
-        The recipe's exit code.
-
-    Raises:
-        BadInput: if there is no such recipe or run.
-    """
+    """Runs `zoo train`; returns the recipe's exit code."""
     name, options = arguments.recipe, arguments.options
     if not name:
         if options == ["--list"]:

@@ -4,11 +4,11 @@ import argparse
 from typing import Any
 
 from zoo.cli.common import (
-    add_presets,
     add_search,
     bad_input,
     check_search,
     count,
+    option,
     progress,
     search_options,
     split_presets,
@@ -27,58 +27,30 @@ _OPTIONS = ("prefix", "banned", "terms", "replace_unknown")
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo translate` to its parser."""
-    add_presets(command, "[TEXT ...]", several=True)
+    add_texts(command, several=True)
     command.description = (
         f"{HELP};\nin a terminal and without TEXT: a prompt that draws alignments, too "
         f"\n(of {_DEFAULT}, if no preset is given)"
     )
-    add_texts(command)
-    command.add_argument(
-        "--n-best",
-        type=count,
-        default=1,
-        help="translations per line; more than 1 are printed as 'line number from 0 "
-        "||| text ||| score'",
-    )
-    command.add_argument(
-        "--alignments",
-        action="store_true",
-        help="draw the attention weights under each translation",
-    )
-    command.add_argument(
-        "--prefix", metavar="TEXT", help="beginning of each translation"
-    )
-    command.add_argument(
-        "--ban",
-        metavar="PIECE",
-        dest="banned",
-        action="append",
-        help="piece or word of the vocabulary to avoid; may be repeated",
-    )
-    command.add_argument(
-        "--term",
-        metavar="WORD=TRANSLATION",
-        dest="terms",
-        type=_term,
-        action="append",
-        help="what must translate a word of the text; may be repeated",
-    )
-    command.add_argument(
-        "--replace-unknown",
-        action="store_true",
-        default=None,
-        help="replace each <unk> by the source word with the highest attention",
-    )
+    text = "translations per line; more than 1 are printed as 'line number from 0 ||| "
+    text += "text ||| score'"
+    option(command, "--n-best N", text, count, default=1)
+    text = "draw the attention weights under each translation"
+    option(command, "--alignments", text)
+    option(command, "--prefix TEXT", "beginning of each translation")
+    text = "piece or word of the vocabulary to avoid; may be repeated"
+    option(command, "--ban PIECE", text, dest="banned", action="append")
+    text = "what must translate a word of the text; may be repeated"
+    more = {"dest": "terms", "action": "append"}
+    option(command, "--term WORD=TRANSLATION", text, _term, **more)
+    text = "replace each <unk> by the source word with the highest attention"
+    option(command, "--replace-unknown", text, default=None)
     add_engine(command)
     add_search(command)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Runs `zoo translate`.
-
-    Raises:
-        BadInput: if the arguments contradict each other or a file cannot be used.
-    """
+    """Runs `zoo translate`."""
     terminal = in_terminal(arguments)
     default = _DEFAULT if terminal else None
     names, texts = split_presets(arguments, several=True, default=default)
@@ -87,10 +59,8 @@ def run(arguments: argparse.Namespace) -> None:
     check_search(arguments, arguments.n_best)
     names = use_engine(names, arguments, "translate")
     task = load_translator(names, arguments.backend)
-    if (
-        arguments.prefix or arguments.banned or arguments.terms
-    ):  # checked against the vocabulary
-        with bad_input():
+    if arguments.prefix or arguments.banned or arguments.terms:
+        with bad_input():  # checked against the vocabulary
             task.translate([""], **_search_options(arguments))
     first = 0
 
@@ -129,16 +99,7 @@ def _search_options(arguments):
 def translate_chunk(
     task: Any, chunk: Chunk, arguments: argparse.Namespace
 ) -> list[Any]:
-    """Translates lines with their places for warnings.
-
-    Args:
-        task: a `zoo.models.Translator`.
-        chunk: `(line, place)` pairs.
-        arguments: arguments of `zoo translate`.
-
-    Returns:
-        One result per line; None for an empty one.
-    """
+    """Translates lines by the arguments of `zoo translate`; an empty one gives None."""
     return skip_empty(
         chunk,
         lambda lines: task.translate(

@@ -3,7 +3,7 @@
 import argparse
 
 from zoo import presets
-from zoo.cli.common import BadInput, bad_input, progress
+from zoo.cli.common import BadInput, bad_input, option, progress
 from zoo.presets.card import read_card, unstated
 
 HELP = "put a preset on Hugging Face, with its card and scores"
@@ -20,19 +20,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("preset", metavar="PRESET", help=text)
     text = "hf://user/name; the repository is made if there is none"
     command.add_argument("handle", metavar="HANDLE", help=text)
-    text = "make it a private repository, if there is none yet"
-    command.add_argument("--private", action="store_true", help=text)
+    option(command, "--private", "make it a private repository, if there is none yet")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Runs `zoo upload`: verifies and uploads a preset, and prints the address.
-
-    Raises:
-        BadInput: if there is no such preset, its card lacks licence or terms, or the
-            handle is malformed.
-        PresetError: if the preset is damaged, or has no card.
-        OSError: without a token, or if the hub cannot be reached or refuses.
-    """
+    """Runs `zoo upload`: verifies and uploads a preset, and prints the address."""
     name = arguments.preset
     with bad_input(keep=(presets.PresetError, OSError)):
         folder = presets.locate(name)
