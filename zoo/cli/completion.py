@@ -54,13 +54,13 @@ def _names_or_files(prefix, action, parsed_args, **_):
 
 def _presets(arguments):
     from zoo.presets import list_presets
-    from zoo.presets.card import TASKS
+    from zoo.presets.pages import KINDS
 
     command = arguments.command
     if getattr(arguments, "words", None) and command not in _SEVERAL:
         return []
     # The others take any preset.
-    task = {"plot": "translate"}.get(command, command if command in TASKS else None)
+    task = {"plot": "translate"}.get(command, command if command in KINDS else None)
     return [card.name for card in list_presets() if task in (None, card.task)]
 
 
