@@ -54,14 +54,9 @@ def gunzip(archive: StrPath, name: str, limit: int) -> tuple[dict[str, bytes], s
 def unzip(
     archive: StrPath, limits: Mapping[str, int]
 ) -> tuple[dict[str, bytes], list[str]]:
-    """Reads members of a zip archive, stored or deflated, up to each one's limit.
+    """Reads members of a zip archive up to their limits; also all members' names.
 
-    Returns:
-        The content of the members that exist, and the names of all members.
-
-    Raises:
-        CorpusError: if a member is too large, encrypted or compressed in another way.
-        Exception: of several kinds if the archive is broken; see `refusing`.
+    Errors are several kinds of exceptions if the archive is broken; see `refusing`.
     """
     label = Path(archive).name.removesuffix(".part")
     with _BoundedFile(archive) as file, zipfile.ZipFile(file) as contents:

@@ -97,11 +97,7 @@ def locate(
     cache_dir: StrPath | None = None,
     allow_newer: bool = False,
 ) -> Path:
-    """Returns the folder with files of a corpus, found or downloaded as in `load`.
-
-    Raises:
-        CorpusError, DownloadError: see `load`.
-    """
+    """Returns the folder with files of a corpus, found or downloaded as in `load`."""
     if root := os.environ.get("ZOO_DATA_DIR"):
         return _given(Path(root).expanduser(), corpus, names)
     cache = Path(cache_dir).expanduser() if cache_dir else cache_folder()

@@ -6,15 +6,7 @@ import re
 def language_name(code: str) -> str:
     """Returns the English name of a language, by Babel (extra `train`).
 
-    Args:
-        code: a language code of BCP 47, such as "de" or "pt-BR".
-
-    Returns:
-        The name; without Babel, or for a code that it doesn't know, the code.
-
-    Example:
-        >>> language_name("de"), language_name("pt-BR")
-        ('German', 'Portuguese (Brazil)')
+    Without Babel, or for a code of BCP 47 that it doesn't know, it is the code.
     """
     try:
         from babel import Locale, UnknownLocaleError
@@ -32,9 +24,6 @@ def is_language(code: str) -> bool:
 
     Without Babel (extra `train`), every code of two letters does.
 
-    Example:
-        >>> is_language("de"), is_language("pt_BR"), is_language("deu")
-        (True, True, True)
     """
     primary = re.split("[-_]", code)[0]
     try:
@@ -50,13 +39,7 @@ def is_language(code: str) -> bool:
 def direction_name(source: str, target: str) -> str:
     """Returns a direction in words: "English to German".
 
-    Returns:
-        The words; "" if a code stands for no single language: "mul" (several), "zxx"
-        (none) or "und" (unknown).
-
-    Example:
-        >>> direction_name("en", "de")
-        'English to German'
+    It is "" if a code stands for no single language: "mul", "zxx" (none) or "und".
     """
     if {source, target} & {"mul", "zxx", "und"}:
         return ""

@@ -94,8 +94,7 @@ def read_aligned(
 ) -> tuple[list[str], list[list[str]]]:
     """Reads two files that are aligned by line; see `aligned_lines`.
 
-    All white space is kept. A pair with a blank side is left out, and a warning says
-    how many there were.
+    All white space is kept. Pairs with a blank side are left out, with a warning.
 
     Args:
         source_path: the source side.
@@ -106,9 +105,6 @@ def read_aligned(
 
     Returns:
         The sources, and the references of each.
-
-    Raises:
-        CorpusError: also if the files hold no pair.
     """
     sources, references, blank, number = [], [], list[int](), 0
     lines = aligned_lines(source_path, target_path)
@@ -142,9 +138,7 @@ def aligned_lines(
 ) -> Iterator[tuple[str, str]]:
     """Yields the lines of two files in pairs; see `read_lines`.
 
-    Raises:
-        CorpusError: if a file can't be read as text, or one has more lines: with both
-            counts and the line from which on their lengths don't belong together.
+    If one has more, the error has both counts and the line where they seem to part.
     """
     sides = [read_lines(path, normalize) for path in (source, target)]
     try:
@@ -170,16 +164,9 @@ def parting_line(source: np.ndarray, target: np.ndarray) -> int:
     A sentence and its translation are about equally long, but for a factor, and other
     sentences are not. The deviation of each pair of lines from that factor is compared
     with the mean deviation of pairs that are surely wrong; the line before which the
-    deviations are smallest in sum, and behind which they are greatest, is the answer.
-
-    Args:
-        source: `(N,)`, the lengths of the lines of one side.
-        target: `(M,)`, those of the other.
-
-    Returns:
-        The line, counted from 1, within a few lines if sentences differ in length. It
-        is the one behind the shorter side's end if all lines up to there belong
-        together.
+    deviations are smallest in sum, and behind which they are greatest, is the answer,
+    within a few lines. Lines count from 1; the one behind the shorter side's end is
+    the answer if all up to there belong together.
     """
     count = min(len(source), len(target))
     ratios = np.log1p(source[:count]) - np.log1p(target[:count])

@@ -23,8 +23,7 @@ class RaggedIds(Sequence):
     """Rows of ids of different lengths, one after the other in one array.
 
     Indexing gives a row as a 1-d array, or with a slice or an array of numbers a
-    `RaggedIds` of these rows; neither copies an id. The array may be a file's, mapped
-    into memory.
+    `RaggedIds` of these rows; neither copies an id, nor reads a mapped file whole.
 
     Args:
         values: `(N,)`, the ids of all rows.
@@ -131,46 +130,27 @@ def tokenise(
 
     Returns:
         The ids of the sources and those of the targets.
-
-    Raises:
-        OSError: if the file can't be written.
-
-    Example:
-        ```python
-        own = read_pairs(("my.en", "my.de"))
-        sources, targets = tokenise(
-            own.parts,
-            preprocessor.encode,
-            preprocessor.encode_targets,
-            key=own.digest + sha256,
-            cache="runs/mine",
-            keep=lambda s, t: (s > 0) & (s <= 100) & (t > 0) & (t < 100),
-        )
-        batches = PairBatches(sources, targets, batch_tokens=4096)
-        ```
     """
     key = hashlib.sha256(key.encode()).hexdigest()
     about = {"format": _FORMAT, "key": key}
-    folder = Path(cache)
-    path = folder / f"pairs-{key[:32]}.ids"
+    path = Path(cache) / f"pairs-{key[:32]}.ids"
     found = _read(path, about)
     if found is None:
-        folder.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        dtype = "uint16" if (vocabulary_size or 1 << 17) <= 1 << 16 else "int32"
+        encode = encode_sources, encode_targets
         descriptor = lock_in_turn(path.with_suffix(".lock"), float("inf"), lambda: None)
         try:
-            found = _read(path, about)  # another process may have made it meanwhile
-            if found is None:
-                dtype = "uint16" if (vocabulary_size or 1 << 17) <= 1 << 16 else "int32"
-                encode = encode_sources, encode_targets
+            if _read(path, about) is None:  # no other process has made it meanwhile
                 write_aside(
                     path,
                     lambda aside: _write(aside, parts, encode, dtype, about, progress),
                     path.with_suffix(f".{os.getpid()}.part"),
                 )
-                found = _read(path, about)
         finally:
             if descriptor is not None:
                 os.close(descriptor)
+        found = _read(path, about)
     assert found is not None
     counts, values, bounds = found
     # The rows alternate: a source, its target, the next source.

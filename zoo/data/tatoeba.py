@@ -43,18 +43,9 @@ _TEXT, _ABOUT = "deu.txt", "_about.txt"
 def unpack(
     archive: StrPath, name: str | None = None, limit: int = TEXT_LIMIT
 ) -> tuple[dict[str, bytes], str]:
-    """Makes the six files of the corpus.
+    """Makes the six files of the corpus from a `deu-eng.zip`; a `Corpus.unpack`.
 
-    Args:
-        archive: path of a `deu-eng.zip`.
-        name: unused; all files come from the one archive.
-        limit: maximum bytes of `deu.txt`.
-
-    Returns:
-        The content of each file, and a description of the snapshot.
-
-    Raises:
-        CorpusError: if it is not such an archive, or is broken, encrypted or too large.
+    `limit` is that of `deu.txt`; the name is unused.
     """
     rows, date = _read(archive, limit)
     held_out = held_out_sentences()
@@ -67,15 +58,9 @@ def unpack(
 
 
 def split(rows: Sequence[tuple[str, str]], held_out: Sequence[str]) -> dict[str, bytes]:
-    """Splits sentence pairs into train, valid and test.
+    """Returns the files of train, valid and test, of rows in the order of `deu.txt`.
 
-    Args:
-        rows: (English, German) pairs in the order of `deu.txt`.
-        held_out: `sentence_key`s, the first half valid's. A key without a row is
-            skipped.
-
-    Returns:
-        The content of the files of train, valid and test, each .en and .de.
+    The first half of the `held_out` keys is valid's; one without a row is skipped.
     """
     position = {key: index for index, key in enumerate(held_out)}
     held_rows: list[list[tuple[str, str]]] = [[] for _ in held_out]

@@ -142,16 +142,7 @@ def load_ud(
     """
     choose("split of ud_english_ewt", split, UD_ENGLISH.splits)
     name = f"{split}.conllu"
-    return read_conllu(locate(UD_ENGLISH, [name], cache_dir, allow_newer) / name)
-
-
-def read_conllu(path: Path) -> Tagged:
-    """Reads the words and universal parts of speech of a CoNLL-U file.
-
-    Raises:
-        CorpusError: for a line without ten fields, a tag that is not in `UPOS`, or a
-            file without sentences.
-    """
+    path = locate(UD_ENGLISH, [name], cache_dir, allow_newer) / name
     sentences = [(words, tags) for _, words, tags in conllu_sentences(path)]
     if not sentences:
         raise CorpusError(f"{path} should hold sentences, received none")
@@ -163,19 +154,12 @@ def conllu_sentences(
 ) -> Iterator[tuple[int, list[str], list[str]]]:
     """Yields the line, the words and the tags of each sentence of a CoNLL-U file.
 
-    Args:
-        path: the file.
-        column: "upos", whose tags are those of `UPOS`, or "xpos", a language's own.
-        normalize: see `zoo.data.lines.read_lines`.
-
-    Raises:
-        CorpusError: for a line without ten fields, or without such a tag.
+    The column is "upos", whose tags are those of `UPOS`, or "xpos", a language's own.
     """
-    words: list[str] = []
-    tags: list[str] = []
-    place, rule = (3, f"one of the tags {', '.join(UPOS)}")
+    words, tags = list[str](), list[str]()
+    place, rule = 3, f"one of the tags {', '.join(UPOS)}"
     if column == "xpos":
-        place, rule = (4, "a tag in the fifth field")
+        place, rule = 4, "a tag in the fifth field"
     lines = itertools.chain(read_lines(path, normalize), [""])
     for number, line in enumerate(lines, start=1):
         if line.startswith("#"):

@@ -73,11 +73,8 @@ def _share(unique):
 def choose_of_each(classes: Mapping[str, set[Any]], seed: int) -> set[str]:
     """Chooses what is held out of texts in memory, in proportion to the classes.
 
-    Hashes choose within a class, of which at least one text stays.
-
-    Args:
-        classes: for each text its classes; those of one text are a class of their own.
-        seed: seed of the hashes.
+    Hashes choose within a class, of which at least one text stays. A text with several
+    classes is of a class of its own.
     """
     hashes = dict(zip(classes, text_hashes(classes, seed), strict=True))
     groups = dict[frozenset[Any], list[str]]()

@@ -15,15 +15,9 @@ from zoo.strings import describe
 def python_part(kind: Kind, data: Any) -> Part:
     """Returns the items of Python data, which is kept, not copied.
 
-    Args:
-        kind: how they are read.
-        data: a tuple of columns, or zoo's `Pairs`, `Labelled` or `Tagged`; a list of
-            rows or dicts; a dict of columns, a pandas DataFrame or a Hugging Face
-            `Dataset`; for a kind of one column, a list.
-
-    Raises:
-        TypeError: for anything else, or a cell of a wrong type, with its place.
-        CorpusError: if the columns differ in length, or aren't there.
+    They are a tuple of columns, or zoo's `Pairs`, `Labelled` or `Tagged`; a list of
+    rows or dicts; a dict of columns, a pandas DataFrame or a Hugging Face `Dataset`;
+    for a kind of one column, a list.
     """
     count, codes = len(kind.columns), None
     if isinstance(data, Pairs):
@@ -89,11 +83,7 @@ def _column_names(data):
 
 
 def as_list(values: Any, name: str) -> list[Any]:
-    """Returns a column, or another ordered iterable, as a list; its cells as they are.
-
-    Raises:
-        TypeError: if it is none; the message calls it by the name.
-    """
+    """Returns a column, or another ordered iterable, as a list, its cells unchanged."""
     if isinstance(values, list):
         return values
     unordered = isinstance(values, (str, bytes, Mapping, Set))

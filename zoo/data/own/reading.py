@@ -25,39 +25,24 @@ _CONTROL = (
 class Kind:
     """How the items of a task are read and checked, from whatever source.
 
-    An item is a str, or a tuple of str or of lists of str.
-
-    Attributes:
-        name: what one of them is called.
-        wanted: the data that may hold them, for errors.
-        columns: what a row's cells are, for errors: ("texts", "labels").
-        defaults: names of a table's columns to look for.
-        fault: function of an item that returns why it can't be used, or None.
-        flaw: the same for what `keep_all` keeps.
-        chosen: names or numbers of columns that the user wants; None for the defaults.
-        tables: suffixes of files that are tables; None for all files.
-        lines: function of a path that yields (line, item) of a file that is no table.
-        aligned: whether two files, aligned by line, hold the items.
-        languages: codes of source and target, if the user says.
-        text: function of an item to what decides whether two are the same.
-        label: function of an item to its class; None for one without classes.
-        build: function of the items of a set, and of those of the training set, that
-            makes the set of them.
+    An item is a str, or a tuple of str or of lists of str. Most functions take one.
     """
 
-    name: str
-    wanted: str
-    columns: tuple[str, ...]
-    defaults: Sequence[Sequence[str]]
-    fault: Callable[[Any], str | None]
-    flaw: Callable[[Any], str | None]
-    chosen: Sequence[Any] | None = None
-    tables: Sequence[str] | None = None
+    name: str  # of one item
+    wanted: str  # the data that may hold them, for errors
+    columns: tuple[str, ...]  # a row's cells, for errors: ("texts", "labels")
+    defaults: Sequence[Sequence[str]]  # names of a table's columns to look for
+    fault: Callable[[Any], str | None]  # why it can't be used, if so
+    flaw: Callable[[Any], str | None]  # the same for what `keep_all` keeps
+    chosen: Sequence[Any] | None = None  # names or numbers of columns, if given
+    tables: Sequence[str] | None = None  # suffixes of files that are; None for all
+    # Yields (line, item) of a path that is no table.
     lines: Callable[[Path], Iterator[tuple[int, Any]]] | None = None
-    aligned: bool = False
-    languages: Sequence[str] | None = None
-    text: Callable[[Any], str] = str
-    label: Callable[[Any], str | None] = lambda _: None
+    aligned: bool = False  # whether two files, aligned by line, hold the items
+    languages: Sequence[str] | None = None  # codes of source and target, if given
+    text: Callable[[Any], str] = str  # what decides whether two are the same
+    label: Callable[[Any], str | None] = lambda _: None  # its class, if there are any
+    # Makes a set of its items and those of the training set.
     build: Callable[[list[Any], list[Any]], Any] = lambda items, _: items
 
     def item(self, cells: Sequence[Any], place: str = "") -> Any:
@@ -69,29 +54,17 @@ class Kind:
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """Items from one place: two files, a table, another file, or Python data.
-
-    Attributes:
-        kind: how they are read.
-        name: the place, for messages.
-        rows: function without arguments that yields (number, item) from the start.
-        languages: the codes of source and target, as far as the place tells.
-        paths: the files that `rows` reads, if any.
-        columns: what it reads of a table.
-        weight: how often an epoch has each item.
-        unit: what the numbers count.
-        note: what a log should say of the columns.
-    """
+    """Items from one place: two files, a table, another file, or Python data."""
 
     kind: Kind
-    name: str
-    rows: Callable[[], Iterator[tuple[int, Any]]]
+    name: str  # the place, for messages
+    rows: Callable[[], Iterator[tuple[int, Any]]]  # yields (number, item) anew
     languages: tuple[str, str] = (UNKNOWN, UNKNOWN)
-    paths: tuple[Path, ...] = ()
-    columns: tuple[str, ...] = ()
-    weight: int = 1
-    unit: str = "line"
-    note: str = ""
+    paths: tuple[Path, ...] = ()  # that `rows` reads
+    columns: tuple[str, ...] = ()  # that it reads of a table
+    weight: int = 1  # how often an epoch has each item
+    unit: str = "line"  # what the numbers count
+    note: str = ""  # what a log should say of the columns
 
     def read(self) -> Iterator[Any]:
         """Yields the items from the start."""
@@ -99,12 +72,7 @@ class Part:
 
 
 def language_codes(names: Sequence[Any], known: bool = False) -> tuple[str, str]:
-    """Returns the two names that may be languages' codes; "und" for others.
-
-    Example:
-        >>> language_codes(["pt_BR", "txt"])
-        ('pt_BR', 'und')
-    """
+    """Returns the two names that may be languages' codes; "und" for others."""
     source, target = (
         code
         if re.fullmatch(r"[a-z]{2,3}([-_][A-Za-z0-9]{2,8})*", code)
@@ -122,9 +90,6 @@ def as_text(value: Any, place: str) -> str:
 
     A missing one is "": None, NaN, or pandas's NA and NaT. Whole floats are spelled as
     integers, since a column of integers becomes one of floats if a cell is missing.
-
-    Raises:
-        TypeError: for anything else, with its place.
     """
     if isinstance(value, str):
         return composed(value)
@@ -148,14 +113,10 @@ def _missing(value):
 
 # === Cleaning ===
 class Findings:
-    """Counts what was left out or changed, with the first place of each reason.
-
-    Attributes:
-        lost: number of items that are left out.
-    """
+    """Counts what was left out or changed, with the first place of each reason."""
 
     def __init__(self) -> None:
-        self.lost = 0
+        self.lost = 0  # items that are left out
         self._found: dict[str, tuple[int, str]] = {}
 
     def add(self, what: str, place: str) -> None:
@@ -213,13 +174,7 @@ def describe_part(
 def read_clean(
     parts: Sequence[Part], split: str, report: list[str], keep_all: bool = True
 ) -> list[Any]:
-    """Returns the items of a set that fits into memory, and adds to a report.
-
-    Each comes as often as its part's weight says.
-
-    Raises:
-        CorpusError: if a part has none left.
-    """
+    """Returns the items of a set, each as often as its weight; adds to a report."""
     read = []
     for part in parts:
         findings = Findings()

@@ -8,6 +8,7 @@ from zoo.data.errors import CorpusError
 from zoo.data.own.held_out import Smallest, chunks, text_hashes
 from zoo.data.own.reading import Findings, Part, clean, describe_part
 from zoo.strings import counted
+from zoo.text.pieces import UNSPACED
 
 RULES = 2  # raised whenever the rules change what is trained on
 Sentences = Sequence[tuple[str, str]]  # pairs of them
@@ -16,16 +17,9 @@ Sentences = Sequence[tuple[str, str]]  # pairs of them
 class TrainingPairs:
     """The pairs of one part, cleaned and without what is held out, in their order.
 
-    Iterating yields (source, target) and reads anew each time; nothing is kept.
-
-    Args:
-        part: where they are.
-        keep_all: whether only those with an empty side are left out.
-        held: the pairs that are held out. Others with their sources or targets are left
-            out as well.
-
-    Attributes:
-        weight: how often an epoch has each pair.
+    Iterating yields (source, target) and reads anew each time; nothing is kept. Pairs
+    with a source or target of the held-out pairs are left out as well. `weight` is how
+    often an epoch has each pair.
     """
 
     def __init__(self, part: Part, keep_all: bool, held: Sentences) -> None:
@@ -43,21 +37,12 @@ class TrainingPairs:
 
 @dataclasses.dataclass
 class Scan:
-    """The result of a first reading; see `OwnPairs`.
-
-    Attributes:
-        pairs: number of training pairs.
-        words: words of them.
-        characters: the distinct characters.
-        held: pairs that are held out.
-        digest: the identity of the training pairs.
-        report: lines for a log.
-    """
+    """The result of a first reading; see `OwnPairs`."""
 
     pairs: int
     words: int
     characters: str
-    held: list[tuple[str, str]]
+    held: list[tuple[str, str]]  # out for validation
     digest: str
     report: list[str]
 
@@ -65,17 +50,9 @@ class Scan:
 def scan(
     parts: Sequence[Part], keep_all: bool, seed: int, sets: Mapping[str, Sentences]
 ) -> Scan:
-    """Reads all training pairs, twice if some of them are to be held out.
+    """Reads all training pairs, twice if some are to be held out.
 
-    Args:
-        parts: where they are.
-        keep_all: whether only those with an empty side are left out.
-        seed: seed of what is held out.
-        sets: the pairs that the user has for "valid" and "test". Without "valid", pairs
-            are held out for it.
-
-    Raises:
-        CorpusError: if no pair is left to train on.
+    They are if the user's `sets` have no "valid".
     """
     choice: Smallest[tuple[str, str]] = Smallest()
     known = {name: _sides(pairs) for name, pairs in sets.items()}
@@ -161,8 +138,6 @@ class _Size:
 
     def words(self, sample):
         """Counts words by the spaces between them, or by characters; see `OwnPairs`."""
-        from zoo.text.pieces import UNSPACED  # with Keras: not for reading alone
-
         words = 0
         for side in (0, 1):
             text = "".join(pair[side] for pair in sample)

@@ -35,18 +35,6 @@ class Table:
     commas be semicolons or tabs, and a line such as "sep=;" before its names. Blank
     lines are skipped.
 
-    Args:
-        path: the file; a suffix that isn't known means TSV.
-        columns: names of columns, or numbers from 1 for a table whose first line is a
-            row; None takes the defaults.
-        defaults: names to look for.
-
-    Attributes:
-        columns: the columns as chosen.
-        headless: whether the first line is a row like the others.
-        note: what a log should say of it: that the first line was taken as names that
-            nobody has named.
-
     Raises:
         CorpusError: if the file is no table, or has no such columns; it names those
             there are.
@@ -58,6 +46,7 @@ class Table:
         columns: Sequence[Any] | None,
         defaults: Sequence[Sequence[str]],
     ) -> None:
+        """Chooses the columns; a suffix that isn't known means TSV."""
         self.path, kind = path, kind_of(path)
         self._json, self._quoted = kind in JSON, kind == ".csv"
         self._delimiter, self._skipped = "\t", 0  # lines before the names
@@ -71,6 +60,7 @@ class Table:
         if self._json and not any({*some} <= {*names} for some in wanted):
             names = [*dict.fromkeys(name for _, row in self._lines() for name in row)]
         numbers = columns and all(re.fullmatch(r"\d+", str(c)) for c in columns)
+        # Whether the first line is a row like the others.
         self.headless = bool(
             columns and numbers and not self._json and not {*columns} <= {*names}
         )
@@ -81,15 +71,12 @@ class Table:
         self._places = [names.index(column) for column in self.columns]
         self._names = names
         known = columns or self._json or self.columns in map(list, defaults)
+        # For a log, if nobody has named the columns.
         named = f"columns {' and '.join(self.columns)} of {path}"
         self.note = "" if known else f"{named}, its first line taken as their names"
 
     def rows(self) -> Iterator[tuple[int, list[Any]]]:
-        """Yields the line and the cells of the chosen columns, row by row.
-
-        Raises:
-            CorpusError: for a row of another number of columns, but in JSON lines.
-        """
+        """Yields the line and the cells of the chosen columns, row by row."""
         for index, (number, row) in enumerate(self._lines()):
             if self._json:
                 yield number, [row.get(column) for column in self.columns]
@@ -159,17 +146,10 @@ def choose_columns(
     defaults: Sequence[Sequence[str]],
     place: str,
 ) -> list[str]:
-    """Chooses columns of a table by name, once each.
+    """Chooses the columns that are wanted from a table's names.
 
-    Args:
-        names: the columns there are.
-        columns: the columns that are wanted; None takes the first of `defaults` there
-            is, or all columns if they are as many.
-        defaults: names to look for.
-        place: what an error calls the table.
-
-    Raises:
-        CorpusError: if there are no such columns; it names those there are.
+    None takes the first of `defaults` there is, or all columns if they are as many.
+    Errors name those there are, and call the table by its place.
     """
     count, there = len(defaults[0]), ", ".join(map(str, names))[:200]
     if columns is None:

@@ -85,9 +85,6 @@ def find_sets(kind: Kind, train: Any, *others: Any) -> dict[str, list[Part]]:
     """Returns the parts of training, validation and test set, before reading any.
 
     A set that is None is that of the folders of training text, if they have it.
-
-    Raises:
-        CorpusError, TypeError: see `find_parts`.
     """
     sets = {"train": find_parts(kind, train, "train")}
     for split, data in zip(("valid", "test"), others, strict=True):
@@ -97,18 +94,10 @@ def find_sets(kind: Kind, train: Any, *others: Any) -> dict[str, list[Part]]:
 
 
 def find_parts(kind: Kind, data: Any, split: str, optional: bool = False) -> list[Part]:
-    """Returns the parts of one set, from files or Python data.
+    """Returns the parts of one set: of paths, `TextFiles` or Python data.
 
-    Args:
-        kind: how they are read.
-        data: paths, `TextFiles` or Python data.
-        split: a key of `SPLITS`.
-        optional: whether the data are those of training, in which only a folder has
-            other splits, and need not.
-
-    Raises:
-        CorpusError: for files that can't be read, or aren't there.
-        TypeError: see `python_part`.
+    If `optional`, the data are those of training, in which only a folder has other
+    splits, and need not.
     """
     several = as_files(data)
     if several is None:
@@ -131,11 +120,7 @@ def find_parts(kind: Kind, data: Any, split: str, optional: bool = False) -> lis
 
 
 def file_part(kind: Kind, files: TextFiles) -> Part:
-    """Returns the items of two aligned files, of a table, or of another file.
-
-    Raises:
-        CorpusError: for a file that can't be read, or has no such columns.
-    """
+    """Returns the items of two aligned files, of a table, or of another file."""
     name = " and ".join(map(str, files.paths))
     if len(files.paths) > 1 and not kind.aligned:
         raise CorpusError(f"a text should be one file, received {name}")
@@ -177,12 +162,6 @@ def find_split(
     """Finds a split's files in a folder: `train.txt`, or `train.en` and `train.de`.
 
     Several pairs of files are told apart by the kind's languages.
-
-    Returns:
-        The files; None if there are none and they are optional.
-
-    Raises:
-        CorpusError: if it can't be told which are meant, or there are none.
     """
     stems = (_of_stem(folder, stem, split, kind) for stem in SPLITS[split])
     files = next(filter(None, stems), None)
