@@ -17,13 +17,10 @@ def vocabulary(proto):
 
 
 # === Training ===
-def test_special_pieces_come_first_and_the_size_is_the_one_asked_for(proto):
+def test_special_pieces_come_first_and_the_size_is_the_one_asked_for(pairs, proto):
     pieces = vocabulary(proto)
     assert pieces[:4] == ["<pad>", "<unk>", "<s>", "</s>"]
     assert len(pieces) == len(set(pieces)) == 80
-
-
-def test_the_same_texts_give_the_same_bytes(pairs, proto):
     assert train_tokenizer([*pairs[0], *pairs[1]], vocabulary_size=80) == proto
 
 
@@ -51,32 +48,22 @@ def test_training_prints_nothing(pairs, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_too_large_a_vocabulary_is_refused_with_the_largest_that_works(pairs):
-    with pytest.raises(
-        ValueError, match="at most .*Received: vocabulary_size=5000"
-    ) as e:
-        train_tokenizer(pairs[0])
-    most = int(str(e.value).split("at most ")[1].split()[0])
-    assert len(vocabulary(train_tokenizer(pairs[0], vocabulary_size=most))) == most
+@pytest.mark.parametrize(
+    ("texts", "size", "limit"), [(None, 5000, "most"), (["abc abc", "cab bca"], 7, "least")]
+)
+def test_the_size_that_works_is_told(pairs, texts, size, limit):
+    texts = texts or pairs[0]
+    message = f"at {limit} .*Received: vocabulary_size={size}"
+    with pytest.raises(ValueError, match=message) as e:
+        train_tokenizer(texts, size)
+    size = int(str(e.value).split(f"at {limit} ")[1].split()[0])
+    assert len(vocabulary(train_tokenizer(texts, size))) == size
 
 
-def test_too_small_a_vocabulary_is_refused_with_the_smallest_that_works():
-    texts = ["abc abc", "cab bca"]
-    with pytest.raises(ValueError, match="at least 8 .*Received: vocabulary_size=7"):
-        train_tokenizer(texts, vocabulary_size=7)
-    pieces = vocabulary(train_tokenizer(texts, vocabulary_size=8))
-    assert sorted(pieces[4:]) == ["a", "b", "c", "▁"]
-
-
-def test_training_names_the_text_that_is_none():
-    with pytest.raises(
-        TypeError, match=r"texts\[1\] must be a str. Received: 7 \(int\)"
-    ):
+def test_what_cannot_be_trained_on(pairs):
+    with pytest.raises(TypeError, match=r"texts\[1\] must be .* Received: 7 \(int\)"):
         train_tokenizer(["a", 7])
-
-
-def test_the_special_ids_cannot_be_chosen(pairs):
-    with pytest.raises(TypeError, match="pad_id"):
+    with pytest.raises(TypeError, match="pad_id"):  # special ids cannot be chosen
         train_tokenizer(pairs[0], vocabulary_size=48, pad_id=9)
 
 
@@ -110,12 +97,13 @@ def test_ids_are_those_of_sentencepiece(tokenizer, proto, corpus):
 
 
 def test_special_ids(tokenizer):
-    assert tokenizer.pad_token_id == 0
-    assert tokenizer.unk_token_id == 1
-    assert tokenizer.start_token_id == 2
-    assert tokenizer.end_token_id == 3
+    ids = ("pad_token_id", "unk_token_id", "start_token_id", "end_token_id")
+    assert [getattr(tokenizer, name) for name in ids] == [0, 1, 2, 3]
     assert tokenizer.special_token_ids == [0, 1, 2, 3]
     assert tokenizer.special_tokens == ["<pad>", "<unk>", "<s>", "</s>"]
+    assert tokenizer.built and tokenizer.weights == []
+    ids = tokenizer.tokenize("<pad> </s> <s>").tolist()  # names in a text are text
+    assert not {0, 2, 3} & set(ids)
 
 
 def test_surfaces_show_what_is_unknown(tokenizer):
@@ -128,11 +116,6 @@ def test_surfaces_show_what_is_unknown(tokenizer):
             assert not known or piece == tokenizer.id_to_token(token_id)
     assert "\u03a9\u03a8" in "".join(found[0])
     assert found[2] == []
-
-
-def test_names_of_special_pieces_in_a_text_are_text(tokenizer):
-    ids = tokenizer.tokenize("<pad> </s> <s>").tolist()
-    assert not {0, 2, 3} & set(ids)
 
 
 def test_a_model_with_other_special_ids_is_refused(pairs):
@@ -167,11 +150,6 @@ def test_serialization_leaves_the_model_to_the_assets(tokenizer, proto, tmp_path
     tokenizer.save_assets(str(tmp_path))
     revived.load_assets(str(tmp_path))
     assert revived.proto == proto
-
-
-def test_it_is_built_from_the_start(tokenizer):
-    assert tokenizer.built
-    assert tokenizer.weights == []
 
 
 def test_in_a_graph_after_a_new_seed_the_ids_are_the_same(proto, corpus):

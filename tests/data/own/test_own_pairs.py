@@ -35,6 +35,7 @@ def test_a_twentieth_is_held_out_without_a_validation_set(tmp_path):
     pairs = sentences(203)
     own = read_pairs(write(tmp_path, pairs))
     train = list(own.train)
+    assert train == list(own.train)  # read anew
     assert len(own.valid) == 10 and own.pairs == len(train) == 193
     assert sorted([*train, *own.valid]) == sorted(pairs)
     assert train == [pair for pair in pairs if pair in set(train)]  # in their order
@@ -111,10 +112,11 @@ def test_a_folder_has_the_splits(tmp_path):
 def test_a_weight_is_for_training_pairs_alone(tmp_path):
     pairs = sentences(50)
     files = TextFiles(write(tmp_path, pairs[:5], "test"), 2)
+    message = "only training text has a weight.*de:2"
     for sets in ((files, None), (None, [files])):
-        with pytest.raises(CorpusError, match="only training text has a weight.*de:2"):
+        with pytest.raises(CorpusError, match=message):
             read_pairs(pairs, *sets)
-    with pytest.raises(CorpusError, match="only training text has a weight.*for test"):
+    with pytest.raises(CorpusError, match=f"{message} for test"):
         read_test(files)
     write(tmp_path, pairs, "train")  # a folder's weight is that of its training pairs
     own = read_pairs(TextFiles((tmp_path,), 2), languages=("en", "de"))
@@ -138,12 +140,6 @@ def test_columns_are_those_of_a_table(tmp_path):
     (tmp_path / "a.tsv").write_text("x\tz\ty\na\tb\tc\n")
     own = read_pairs(paths, tmp_path / "a.tsv", columns=("x", "y"))
     assert list(own.valid) == [("a", "c")]
-
-
-def test_reading_twice_reads_anew(tmp_path):
-    own = read_pairs(write(tmp_path, sentences(30)))
-    train = own.train
-    assert list(train) == list(train) == list(own.train)
 
 
 def test_what_is_left_out_is_counted_with_its_first_place(tmp_path):
@@ -225,13 +221,6 @@ def test_all_files_are_looked_at_before_any_is_read(tmp_path, name):
 # === Counts and identity ===
 
 
-def test_words_are_counted_by_spaces_or_by_characters():
-    own = read_pairs([("one two", "eins zwei drei"), ("a", "b")], [("x", "y")])
-    assert own.words == 2 + 3 + 1 + 1
-    own = read_pairs([("\u6211\u559c\u6b22\u72d7", "I like dogs")] * 3, [("x", "y")])
-    assert own.words == 3 * (2 + 3)
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -245,10 +234,13 @@ def test_words_are_counted_by_spaces_or_by_characters():
         ("\U00020000\U00020001", 1),
         ("한국어 말", 2),
         ("кот и пёс", 3),
+        ("one two", 2),
     ],
 )
-def test_scripts_without_spaces(text, words):
+def test_words_are_counted_by_spaces_or_by_characters(text, words):
     assert read_pairs([(text, "a")], [("x", "y")]).words == words + 1
+    own = read_pairs([("one two", "eins zwei drei"), ("a", "b")], [("x", "y")])
+    assert own.words == 2 + 3 + 1 + 1
 
 
 def test_distinct_characters_are_found(tmp_path):

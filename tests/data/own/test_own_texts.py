@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from zoo.data import CorpusError, Labelled, own
-from zoo.data.own import read_labelled, read_sentences, read_tagged
+from zoo.data.own import TextFiles, read_labelled, read_one, read_sentences, read_tagged
 from zoo.data.word_corpora import Tagged
 
 pytestmark = pytest.mark.backend_free
@@ -81,8 +81,10 @@ JSON_LABELS = """{"text": "a", "label": NaN}
 JSON_PAIRS = '{"src": "a", "tgt": NaN}\n{"src": "b", "tgt": "c"}'
 JSON_TAGS = '{"tokens": ["a"], "tags": [1]}\n{"tokens": ["b"], "tags": [null]}'
 LONG = "a X\n\n" + "b Y\n" * 1001 + "\nc Z\n"
+LONG_READ = [(["a"], ["X"]), (["c"], ["Z"])]
 C1 = "replaced control characters by spaces in 3, often a sign of Windows-1252"
 CSV = "text,label\na,x\nb,\n\nc,\nd,y\n"
+NO_TAG = "1\ta" + "\t_" * 8
 HEAD = "yes\tgood\nfine\tgood\n"
 
 
@@ -93,20 +95,8 @@ HEAD = "yes\tgood\nfine\tgood\n"
         ("text", "a.txt", "a\n\u200b\u200d\n", ["a"], "empty (the first: line 2 of "),
         ("text", "a.txt", "x" * 10_001 + "\na", ["a"], "1 of more than 10,000 charact"),
         ("text", "a.txt", "it\x92s\nb\x85\n\0c\nd\r\n", ["it s", "b", "c", "d"], C1),
-        (
-            "text",
-            "a.jsonl",
-            JSON_TEXTS,
-            ["a", "3"],
-            "2 that are empty (the first: line 3",
-        ),
-        (
-            "label",
-            "a.csv",
-            CSV,
-            [("a", "x"), ("d", "y")],
-            "2 without a label .*line 3 of",
-        ),
+        ("text", "a.jsonl", JSON_TEXTS, ["a", "3"], "2 that are empty (.*: line 3"),
+        ("label", "a.csv", CSV, [("a", "x"), ("d", "y")], "2 without a label .*line 3"),
         (
             "label",
             "a.jsonl",
@@ -115,36 +105,12 @@ HEAD = "yes\tgood\nfine\tgood\n"
             "3 without a l",
         ),
         ("label", "a.tsv", HEAD, [("fine", "good")], "yes and good of .* names$"),
-        (
-            "pair",
-            "a.jsonl",
-            JSON_PAIRS,
-            [("b", "c")],
-            "1 with an empty side .*line 1 of",
-        ),
-        (
-            "label",
-            "a.txt",
-            "\ta\nx\tb\n",
-            [("b", "x")],
-            "1 without a label .*line 1 of",
-        ),
+        ("label", "a.txt", "\ta\nx\tb\n", [("b", "x")], "1 without a .*line 1 of"),
+        ("pair", "a.jsonl", JSON_PAIRS, [("b", "c")], "1 with an empty .*line 1 of"),
         ("tag", "a.txt", "1\xa0000 N\n", [(["1\xa0000"], ["N"])], "read 1 sentence"),
         ("tag", "a.txt", "a b\tX\n#\tY\n", [(["a b", "#"], ["X", "Y"])], "read 1 sent"),
-        (
-            "tag",
-            "a.jsonl",
-            JSON_TAGS,
-            [(["a"], ["1"])],
-            "1 without a word or tag .*line 2",
-        ),
-        (
-            "tag",
-            "a.txt",
-            LONG,
-            [(["a"], ["X"]), (["c"], ["Z"])],
-            "1,000 words .*line 3 of",
-        ),
+        ("tag", "a.jsonl", JSON_TAGS, [(["a"], ["1"])], "1 without a word .*line 2"),
+        ("tag", "a.txt", LONG, LONG_READ, "1,000 words .*line 3 of"),
     ],
     ids=itertools.count(),
 )
@@ -169,13 +135,7 @@ def test_what_is_left_out_or_changed_is_told(
         ("tag", "a.txt", "\n \n", {}, "no sentences left"),
         ("tag", "a.txt", b"a X\n\xff Y\n", {}, "UTF-8.*line 2, byte 1"),
         ("tag", "a.conllu", CONLLU, {"column": 3}, r"\['upos', 'xpos'\].*column=3"),
-        (
-            "tag",
-            "a.conllu",
-            "1\ta" + "\t_" * 8,
-            {"column": "xpos"},
-            "line 1 .*'a' and '_'",
-        ),
+        ("tag", "a.conllu", NO_TAG, {"column": "xpos"}, "line 1 .*'a' and '_'"),
         ("tag", "a.jsonl", '{"words": ["a"], "tags": []}', {}, "1 word and 0 tags"),
         ("label", "a.txt", "good yes\nbad\n", {}, "line 2 should have a label"),
         ("label", "a.jsonl", '{"text": [], "label": 1}', {}, "line 1: texts must be"),
@@ -191,20 +151,6 @@ def test_files_that_are_refused(write, kind, name, content, options, message):
 
 
 # === Python data ===
-class Dataset(dict):
-    """A Hugging Face `Dataset`, as far as it is asked."""
-
-    column_names = property(list)
-
-
-def records(**columns):
-    """A dict for each row."""
-    return [
-        dict(zip(columns, row, strict=True))
-        for row in zip(*columns.values(), strict=True)
-    ]
-
-
 WORDS, NAMES = [["a"], ["cafe\u0301", "a"]], [["X"], ["Y", "X"]]
 RAW, CLASSES, N = ["I like it .", " no ", "cafe\u0301"], ["y", "n", "y"], [1, 2, 3]
 RIGHT = {
@@ -222,20 +168,15 @@ RIGHT = {
         ("tag", [*zip(WORDS, NAMES, strict=True)], {}),
         ("tag", {"tags": NAMES, "words": WORDS}, {}),
         ("tag", {"tags": N, "tokens": WORDS, "upos": NAMES}, {"column": "upos"}),
-        ("tag", records(words=WORDS, tags=NAMES), {}),
-        ("label", (RAW, CLASSES), {}),
         ("label", (np.array(RAW), tuple(CLASSES)), {}),
-        ("label", [[*pair] for pair in zip(RAW, CLASSES, strict=True)], {}),
-        ("label", {"id": N, "label": CLASSES, "text": RAW}, {}),
         ("label", {"id": N, "c": CLASSES, "film": RAW}, {"columns": ("film", "c")}),
-        ("label", Dataset({"label": CLASSES, "sentence": RAW}), {}),
-        ("label", records(label=CLASSES, text=RAW), {}),
+        ("label", {"label": CLASSES, "sentence": RAW, "id": N}, {}),
         ("text", RAW, {}),
         ("text", np.array(RAW), {}),
         ("text", {"text": tuple(RAW), "id": N}, {}),
         ("text", {"line": RAW}, {}),
-        ("text", records(text=RAW), {}),
-        ("text", Dataset({"story": RAW, "id": N}), {"columns": ["story"]}),
+        ("text", {"story": RAW, "id": N}, {"columns": ["story"]}),
+        ("text", [{"text": text} for text in RAW], {}),
     ],
     ids=str,
 )
@@ -265,36 +206,24 @@ def test_a_data_frame():
     ("kind", "data", "message"),
     [
         ("tag", (WORDS, NAMES[:1]), "sentences and tags .* received 2 and 1"),
-        (
-            "tag",
-            ([["a"]], [["Y", "X"]]),
-            r"sentences\[0\] .* received 1 word and 2 tags",
-        ),
+        ("tag", ([["a"]], [["Y", "X"]]), r"sentences\[0\] .* 1 word and 2 tags"),
         ("tag", (["a b"], [["X"]]), r"sentences\[0\] must be a list. .*'a b'"),
         ("tag", ([["a", [3]]], [["X", "Y"]]), r"sentences\[0\]\[1\] must be a str"),
         ("tag", ([["a"]], [[[]]]), r"tags\[0\]\[0\] must be a str or number"),
         ("tag", 7, "tagged sentences must be a path.*Received: 7"),
         ("tag", [["a"]], r"data\[0\] must be a pair of sentences and tags"),
-        ("label", (RAW, ["x"]), "texts and labels .* received 3 and 1"),
         (
             "label",
             {"text": RAW, "label": ["x"]},
             "texts and labels .* received 3 and 1",
         ),
-        (
-            "label",
-            [("a", "x"), ("b",)],
-            r"data\[1\] must be a pair of texts and labels",
-        ),
         ("label", ([[3]], ["x"]), r"texts\[0\] must be a str or number. .*\[3\]"),
         ("label", (["a"], [None]), "there are no texts left.* 1 without a label"),
-        ("label", ("a", 3), "texts must be a list. Received: 'a'"),
         (
             "label",
             {"a": RAW, "b": RAW, "c": RAW},
             "2 columns, received 3: a, b, c; say",
         ),
-        ("label", 7, r"labelled texts must be a path, .*Received: 7 \(int\)"),
         ("label", [], "labelled texts must be a path"),
         ("label", {}, "labelled texts must be a path"),
         ("text", ("a", "b"), "should be one file, received a and b"),
@@ -310,3 +239,104 @@ def test_a_data_frame():
 def test_what_is_no_text(kind, data, message):
     with pytest.raises((CorpusError, TypeError), match=message):
         READ[kind](data)
+
+
+# === Held-out texts, several files, sets of their own ===
+@pytest.mark.parametrize(
+    "names", [["²", "¹"], ["-3", "10"], ["--3", "b"], ["9", "9" * 5000]]
+)
+def test_any_names_are_labels_and_numbers_are_sorted_as_such(names):
+    found = read_labelled((["a", "b"], names[::-1]), (["a"], names[:1]))
+    assert found.train.names == tuple(names) and found.valid.labels == [0]
+
+
+def test_columns_are_chosen_by_number(write):
+    path = write("".join(f"1\t{n % 11}\ttext {n}\n" for n in range(440)), "a.txt")
+    found = read_labelled(path, columns=(3, 2))
+    assert found.train.names == tuple(map(str, range(11)))
+    assert sorted(found.valid.labels) == sorted([*range(11)] * 2)  # evenly of each
+    assert len(found.train) == 418 and found.valid.names == found.train.names
+
+
+@pytest.mark.parametrize(
+    ("train", "valid", "message"),
+    [
+        ("good yes\n", "bad no\n", r"one of the training texts' \(good\).*'bad'"),
+        ("".join(f"{n} x{n}\n" for n in range(50)), "0 x\n", "50 for 50 texts"),
+    ],
+)
+def test_labels_that_cannot_be(write, train, valid, message):
+    with pytest.raises(CorpusError, match=message):
+        read_labelled(write(train), write(valid, "b.txt"))
+
+
+def test_equal_texts_are_on_one_side():
+    texts = [f"text {n % 30}" for n in range(90)]
+    found = read_labelled((texts, ["x"] * 90))
+    assert len(found.valid.texts) == len(set(found.valid.texts)) == 2
+    assert not set(found.valid.texts) & set(found.train.texts)
+    assert len(found.train) == 84
+    assert found.report[-1] == "left out 4 texts equal to a held-out one"
+
+
+def test_rare_labels_are_trained_on():
+    labels = ["p", "n"] * 20 + [f"rare {n}" for n in range(8)]
+    found = read_labelled(([f"text {n}" for n in range(48)], labels))
+    assert {found.train.names[label] for label in found.train.labels} == set(labels)
+    assert {found.train.names[label] for label in found.valid.labels} == {"p", "n"}
+
+
+def test_held_out_sentences_keep_the_order(write):
+    lines = [f"line {n}" for n in range(100)]
+    found = read_sentences(write("\n".join(lines)))
+    assert len(found.valid) == 5
+    assert found.train == [line for line in lines if line not in found.valid]
+    assert found.valid == [line for line in lines if line in found.valid]
+    assert (
+        found.digest == read_sentences(lines).digest != read_sentences(lines[1:]).digest
+    )
+
+
+def test_several_files_with_weights_and_a_folder(write, tmp_path):
+    one, two = write("a\nb\n", "train.txt"), write("c\n", "dev.txt")
+    found = read_sentences([TextFiles((one,)), TextFiles((two,), 2)], ["x"])
+    assert found.train == ["a", "b", "c", "c"]
+    assert found.report[1] == f"read 1 sentence from {two}, 2 times an epoch"
+    found = read_sentences(tmp_path)
+    assert found.train == ["a", "b"] and found.valid == ["c"] and found.test is None
+    (one.unlink(), two.unlink())
+    with pytest.raises(CorpusError, match=r"has no file for train, named train"):
+        read_sentences(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("read", "train", "valid"),
+    [
+        (read_sentences, ["a"], ["b", "c"]),
+        (read_tagged, Tagged([["a"]], [["X"]]), Tagged([["b"], ["c"]], [["Y"], ["Z"]])),
+        (read_labelled, (["a", "b"], ["X", "Y"]), (["a", "c"], ["X", "Y"])),
+    ],
+)
+def test_the_identity_covers_the_validation_texts_but_not_the_test(read, train, valid):
+    sets = (train,), (train, train), (valid,)
+    found, same, other = (read(train, *others) for others in sets)
+    assert found.digest == same.digest == other.digest
+    assert found.identity == same.identity != other.identity
+
+
+def test_of_a_folder_the_test_is_read_alone(write, tmp_path):
+    write(b"\xff", "train.txt")
+    path = write("a X\nb Y\n\n" + "c Z\n" * 1001, "test.txt")
+    found = read_one(tmp_path, own.tagged_kind())
+    assert found.sentences[0] == ["a", "b"] and len(found.sentences[1]) == 1001
+    assert read_one(path, own.tagged_kind()) == found
+    path.write_text("b Y\na X\n")
+    labelled = Labelled(["Y", "X"], [1, 0], ("a", "b"))
+    assert read_one(tmp_path, own.labelled_kind()) == labelled
+    assert read_one(labelled, own.labelled_kind()) == labelled
+    report = []
+    assert read_one(tmp_path, own.sentences_kind(), report) == ["b Y", "a X"]
+    assert report == [f"read 2 sentences for test from {path}"]
+    path.unlink()
+    with pytest.raises(CorpusError, match=r"has no file for test, named test\.\*"):
+        read_one(tmp_path, own.sentences_kind())

@@ -1,12 +1,15 @@
+import json
 import warnings
 
 import hypothesis
 import keras
+import keras_hub
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from zoo.text import TranslatorPreprocessor
+from tests.harness import same_config
+from zoo.text import CaptionPreprocessor, Tokenizer, TranslatorPreprocessor
 
 ENGLISH = ["a brown dog waits.", "she runs.", "the old man sits down in the park."]
 GERMAN = ["ein brauner Hund wartet.", "sie rennt.", "der alte Mann setzt sich hin."]
@@ -159,18 +162,6 @@ def test_one_warning_for_all_texts_that_are_cut(tokenizer, source_end):
     assert rows == [row + end for row in full]
 
 
-def test_targets_leave_room_for_the_end(tokenizer):
-    preprocessor = TranslatorPreprocessor(tokenizer, target_length=6)
-    full = tokenizer.tokenize(GERMAN[0])
-    with pytest.warns(UserWarning, match="than 5 pieces") as record:
-        assert preprocessor.encode_targets(GERMAN[0]) == [list(full[:5])]
-    assert [warning.filename for warning in record] == [__file__]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        rows = preprocessor.encode_targets(GERMAN[0], length=len(full) + 1)
-    assert rows == [list(full)]
-
-
 def test_a_length_without_room_for_a_piece_is_refused(preprocessor):
     for method, length in ((preprocessor.encode, 0), (preprocessor.encode_targets, 1)):
         with pytest.raises(
@@ -186,16 +177,12 @@ def test_what_is_no_text_is_a_type_error(preprocessor, texts):
         preprocessor.encode_targets,
         preprocessor.generate_preprocess,
         lambda x: preprocessor({"source": x, "target": x}),
+        lambda x: preprocessor({"source": ["a", "b"], "target": x}),
     ):
-        with pytest.raises(TypeError, match=r"(texts|source)(\[\d\])? must be a str"):
+        with pytest.raises(
+            TypeError, match=r"(texts|source|target)(\[\d\])? must be a str"
+        ):
             method(texts)
-
-
-def test_the_position_is_named_for_the_target_too(preprocessor):
-    with pytest.raises(
-        TypeError, match=r"target\[1\] must be a str. Received: 3 \(int\)"
-    ):
-        preprocessor({"source": ["a", "b"], "target": ["a", 3]})
 
 
 def test_decode_takes_arrays_and_tensors(preprocessor):
@@ -271,3 +258,86 @@ def test_generate_postprocess(preprocessor):
         assert preprocessor.generate_postprocess(x) == ENGLISH
     assert preprocessor.generate_postprocess(tensor[1]) == ENGLISH[1]
     assert preprocessor.generate_postprocess(ids[1].tolist()) == ENGLISH[1]
+
+
+# === Captions ===
+SHAPE, CAPTIONS = (5, 7, 3), ["she runs.", "sie"]
+IMAGES = np.random.default_rng(2).integers(0, 256, (2, *SHAPE)).astype("uint8")
+
+
+def test_images_and_captions_for_fit(tokenizer):
+    preprocessor = CaptionPreprocessor(tokenizer, SHAPE, 20)
+    x, y, weights = preprocessor({"image": IMAGES / 255.0, "caption": CAPTIONS})
+    assert (x["images"] == IMAGES).all() and x["images"].dtype == np.uint8
+    rows = tokenizer.tokenize(CAPTIONS)
+    expected = padded([[2, *row] for row in rows], 20)
+    np.testing.assert_array_equal(x["target_ids"], expected)
+    np.testing.assert_array_equal(y, padded([[*row, 3] for row in rows], 20))
+    np.testing.assert_array_equal(weights, y != 0)
+    x, y, _ = preprocessor({"image": IMAGES[0], "caption": CAPTIONS[0]})
+    assert x["images"].shape == SHAPE and y.shape == (20,)
+    assert preprocessor.decode([y]) == CAPTIONS[:1]
+
+
+def test_long_captions_are_cut(tokenizer):
+    preprocessor = CaptionPreprocessor(tokenizer, SHAPE, 3)
+    with pytest.warns(UserWarning, match="more than 2 pieces and were cut"):
+        _, y, _ = preprocessor({"image": IMAGES, "caption": CAPTIONS})
+    assert y.shape == (2, 3)
+
+
+# === Making one ===
+@pytest.mark.parametrize(
+    ("kind", "arguments"),
+    [
+        (TranslatorPreprocessor, {"source_length": 0}),
+        (TranslatorPreprocessor, {"source_length": 1, "source_end": True}),
+        (TranslatorPreprocessor, {"target_length": 1}),
+        (TranslatorPreprocessor, {"target_length": 8.0}),
+        (TranslatorPreprocessor, {"source_length": None}),
+        (TranslatorPreprocessor, {"source_length": True}),
+        (CaptionPreprocessor, {"target_length": 1}),
+        (CaptionPreprocessor, {"image_shape": (5, 7)}),
+        (CaptionPreprocessor, {"image_shape": (5, -7, 3)}),
+    ],
+)
+def test_numbers_without_room_are_refused(tokenizer, kind, arguments):
+    message = r"(_length|_shape)` must be .*(integer|height).* Received: "
+    with pytest.raises(ValueError, match=message):
+        kind(tokenizer, **arguments)
+
+
+@pytest.mark.parametrize("kind", [TranslatorPreprocessor, CaptionPreprocessor])
+def test_another_tokenizer_is_refused(proto, kind):
+    other = keras_hub.tokenizers.SentencePieceTokenizer(proto=proto)
+    for tokenizer in (other, None, "words"):
+        with pytest.raises(TypeError, match="must be a zoo.text.Tokenizer. Received: "):
+            kind(tokenizer)
+    for more in ({"add_eos": True}, {"sequence_length": 8}, {"dtype": "string"}):
+        with pytest.raises(ValueError, match="tokenizer must have dtype int32"):
+            kind(Tokenizer(proto=proto, **more))
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        ({"image": IMAGES}, 'keys "image" and "caption"'),
+        ({"image": IMAGES, "caption": CAPTIONS[:1]}, "equally many. Received: 2 and 1"),
+    ],
+)
+def test_captions_need_as_many_images(tokenizer, x, message):
+    with pytest.raises(ValueError, match=message):
+        CaptionPreprocessor(tokenizer, SHAPE)(x)
+
+
+def test_configuration_round_trip(tokenizer):
+    preprocessor = TranslatorPreprocessor(tokenizer, 11, 13, source_end=True)
+    config = json.loads(json.dumps(keras.saving.serialize_keras_object(preprocessor)))
+    assert config["registered_name"] == "zoo>TranslatorPreprocessor"
+    revived = keras.saving.deserialize_keras_object(config)
+    assert revived.get_config() == preprocessor.get_config()
+    lengths = (revived.source_length, revived.target_length, revived.source_end)
+    assert lengths == (11, 13, True)
+    assert set(dir(revived)) == set(dir(preprocessor))
+    captions = same_config(CaptionPreprocessor(tokenizer, SHAPE, 9))
+    assert captions.image_shape == SHAPE and captions.target_length == 9
