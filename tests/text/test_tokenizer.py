@@ -49,7 +49,8 @@ def test_training_prints_nothing(pairs, capfd):
 
 
 @pytest.mark.parametrize(
-    ("texts", "size", "limit"), [(None, 5000, "most"), (["abc abc", "cab bca"], 7, "least")]
+    ("texts", "size", "limit"),
+    [(None, 5000, "most"), (["abc abc", "cab bca"], 7, "least")],
 )
 def test_the_size_that_works_is_told(pairs, texts, size, limit):
     texts = texts or pairs[0]

@@ -28,12 +28,8 @@ def by_python(
 ) -> Any:
     """Calls a function of NumPy arrays from a graph, as in a `tf.data` map.
 
-    Such a graph cannot be exported.
-
-    Args:
-        function: returns arrays in a nested structure.
-        inputs: tensors; None is passed on as None.
-        shapes: the returned structure, with a `tf.TensorSpec` for each array.
+    `shapes` is the nested structure that it returns, with a `tf.TensorSpec` for each
+    array; None among the inputs is passed on. Such a graph cannot be exported.
     """
     import tensorflow as tf
 
@@ -52,12 +48,10 @@ def by_python(
 
 
 def class_weights(table: Any, labels: Tensor, weights: Tensor | None) -> Tensor:
-    """Multiplies weights by those of their labels' classes.
+    """Multiplies weights, or 1, by those of their labels' classes.
 
-    Args:
-        table: float32 `(C,)`, the weights of the first classes; others have 1.
-        labels: int `(B,)` or `(B, T)`.
-        weights: of the same shape, or `(B,)`; None for 1.
+    The table has the weights of the first classes; others have 1. Labels are `(B,)` or
+    `(B, T)`; weights are of the same shape, or `(B,)`.
     """
     import tensorflow as tf
 
@@ -85,16 +79,9 @@ def tokenize(
 ) -> Tensor:
     """Splits texts into at most `limit` pieces each; reports cuts on standard error.
 
-    White space around a text is not part of it, as in `TargetText`.
-
-    Args:
-        tokenizer: a `Tokenizer`.
-        text: tf.string tensor `(B,)` or `()`.
-        limit: maximum pieces of a text.
-        name: the warning's name for the texts; None for no warning.
-
-    Returns:
-        int32 `tf.RaggedTensor` `(B, None)`; B is 1 for `()`.
+    White space around a text is not part of it, as in `TargetText`. `name` is the
+    warning's for the texts; None for no warning. tf.string `(B,)` or `()` gives int32
+    ragged `(B, None)`, B 1 for `()`.
     """
     import tensorflow as tf
 
@@ -146,10 +133,7 @@ def pad_to_longest(rows: Tensor) -> Tensor:
 
 
 def frame(rows: Tensor, start_id: int, end_id: int) -> tuple[Tensor, Tensor]:
-    """Frames ragged ids `(B, None)` as a decoder's inputs and labels, both ragged.
-
-    Inputs begin with the start token; labels end with the end token.
-    """
+    """Frames ragged ids as a decoder's inputs and labels; see `rows.framed`."""
     import tensorflow as tf
 
     shape = [rows.nrows(), 1]

@@ -75,14 +75,7 @@ def _look_up(table, rows):
 
 
 class WordGraph:
-    """A `WordTokenizer` in a graph.
-
-    Args:
-        tokenizer: a `WordTokenizer`.
-
-    Attributes:
-        resources: what an exported graph has to track.
-    """
+    """A `WordTokenizer` in a graph; an export has to track its `resources`."""
 
     def __init__(self, tokenizer: WordTokenizer) -> None:
         self.vocabulary = tokenizer.get_vocabulary()
@@ -117,14 +110,7 @@ class WordGraph:
 
 
 class TaggerGraph:
-    """A `TaggerPreprocessor` in a graph.
-
-    Args:
-        preprocessor: a `TaggerPreprocessor`.
-
-    Attributes:
-        resources: what an exported graph has to track.
-    """
+    """A `TaggerPreprocessor` in a graph; an export has to track its `resources`."""
 
     def __init__(self, preprocessor: TaggerPreprocessor) -> None:
         vocabularies = preprocessor.get_vocabularies()
@@ -137,10 +123,7 @@ class TaggerGraph:
         self.resources = [self.words, self.characters]
 
     def arrays(self, rows: Tensor) -> dict[str, Tensor]:
-        """Like `TaggerPreprocessor.arrays`, for ragged words `(B, None)`.
-
-        The result is at least one word wide.
-        """
+        """Like `TaggerPreprocessor.arrays`, for ragged words; at least one wide."""
         import tensorflow as tf
 
         lower = rows.with_flat_values(

@@ -31,13 +31,8 @@ def train_nfc(texts: Sequence[str], required_chars: str = "", **settings: Any) -
     don't have, such as a tab, is read as a space. Noncharacters (U+FDD0 …) stand for
     the characters that SentencePiece reserves; decoding puts those back.
 
-    Args:
-        texts: the texts.
-        required_chars: further text, whose characters become pieces, too.
-        **settings: further arguments of `sentencepiece.SentencePieceTrainer.train`.
-
-    Raises:
-        RuntimeError: from SentencePiece; also if a "char" model is too small.
+    The characters of `required_chars` become pieces, too. A "char" model that is too
+    small is a RuntimeError of SentencePiece's wording.
     """
     texts = [composed(text) for text in texts]
     seen = set().union(*texts)
@@ -73,13 +68,8 @@ def train_nfc(texts: Sequence[str], required_chars: str = "", **settings: Any) -
 def rewritten(proto: bytes, texts: Sequence[str]) -> list[str]:
     """Says what a model's rule makes of a text's characters.
 
-    Args:
-        proto: the bytes of the SentencePiece model.
-        texts: the text, as lines.
-
-    Returns:
-        A line for each character that is changed (or two spaces), the most frequent
-        first; after ten, one that counts the others.
+    There is a line for each that is changed (or two spaces), the most frequent first;
+    after ten, one that counts the others.
     """
     model = _processor(proto)
     counts = collections.Counter(itertools.chain.from_iterable(map(set, texts)))

@@ -19,19 +19,12 @@ MEASURED = 4096  # rows of which the growth is measured
 
 
 class _Choices(NamedTuple):
-    """The segmentations of a word and their distribution.
+    """The segmentations of a word and their distribution."""
 
-    Attributes:
-        ids: those of all segmentations, one after the other.
-        bounds: where the segmentations begin, and the end of the last.
-        tops: cumulative probabilities, without the last, which is 1.
-        mean, variance: of the number of pieces that are drawn.
-    """
-
-    ids: array
-    bounds: array
-    tops: array
-    mean: float
+    ids: array  # of all segmentations, one after the other
+    bounds: array  # where the segmentations begin, and the end of the last
+    tops: array  # cumulative probabilities, without the last, which is 1
+    mean: float  # of the number of pieces that are drawn
     variance: float
 
 

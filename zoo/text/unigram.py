@@ -20,14 +20,7 @@ _TELL = 15.0  # seconds between two progress lines
 
 
 def train(texts: Sequence[str], **settings: Any) -> bytes:
-    """Trains a model.
-
-    Args:
-        texts: the texts.
-        **settings: further arguments of `sentencepiece.SentencePieceTrainer.train`.
-
-    Returns:
-        The model.
+    """Trains a model, with arguments of `sentencepiece.SentencePieceTrainer.train`.
 
     Raises:
         RuntimeError: from SentencePiece.

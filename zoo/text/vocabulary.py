@@ -203,10 +203,7 @@ def lay_out(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lays out one text, sentence after sentence, as streams that are read in parallel.
 
-    Args:
-        rows: word ids of each sentence; an end token is appended to each.
-        streams: number of streams, all of one length.
-        length: the streams' length is a multiple of it.
+    An end token is appended to each row; the streams' length is a multiple of `length`.
 
     Returns:
         `(inputs, labels)`, int32 `(streams, n)`: the words to read and those that
@@ -214,11 +211,6 @@ def lay_out(
 
     Raises:
         ValueError: without rows.
-
-    Example:
-        >>> inputs, labels = lay_out([[4, 5, 6], [7, 8]], streams=2, length=4)
-        >>> inputs.tolist(), labels.tolist()
-        ([[3, 4, 5, 6], [3, 7, 8, 0]], [[4, 5, 6, 3], [7, 8, 3, 0]])
     """
     text = [word for row in rows for word in [*row, END_ID]]
     if not text:

@@ -27,10 +27,7 @@ def sign_pattern(excluded: str = "") -> str:
     """Returns the pattern of a sign as a reader perceives it.
 
     A sign is one character with its marks, skin tone or tag, and characters joined to
-    it; a flag is two characters.
-
-    Args:
-        excluded: further characters that are not signs.
+    it; a flag is two characters. `excluded` characters are no signs.
     """
     one = f"[{_SIGNS}{excluded}][{_ON_SIGNS}]*"
     return f"(?:[\U0001f1e6-\U0001f1ff]{{2}}|{one}(?:\u200d{one})*)"
@@ -39,16 +36,11 @@ def sign_pattern(excluded: str = "") -> str:
 def splitting_rules(end: str, negation: str, cut: str) -> list[tuple[str, str]]:
     """Returns the replacements, in their order, that put a `cut` behind each word.
 
-    RE2 has no lookaround or backreferences, so marks tell what follows: the end of a
-    run of word characters, and the place before an "n't". White space stays as " ", a
-    part of its own that keeps the signs around it apart. A run of one sign comes out as
-    single signs, to be joined; not so apostrophes, since "'s" would begin with the last
-    of them.
-
-    Args:
-        end: the first mark, a character that the text does not contain.
-        negation: the second.
-        cut: the third.
+    The arguments are characters that the text does not contain. RE2 has no lookaround
+    or backreferences, so marks tell what follows: the end of a run of word characters,
+    and the place before an "n't". White space stays as " ", a part of its own that
+    keeps the signs around it apart. A run of one sign comes out as single signs, to be
+    joined; not so apostrophes, since "'s" would begin with the last of them.
     """
     marks, word = end + negation, f"{LETTERS}{MARKS}"
     words = (
