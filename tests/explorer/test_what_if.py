@@ -135,7 +135,7 @@ def test_the_context_is_what_numpy_says():
     state = model.start_for(memory, 4)
     logits, new_state, *_ = what_if.step(model, TOKENS[:2], state, memory, given)
     hidden = to_numpy(new_state[model.window_state])
-    context = np.einsum("bs,bsd->bd", given, to_numpy(memory["annotations"]))
+    context = np.einsum("bs,bsd->bd", given, to_numpy(memory.annotations))
     joined = np.concatenate([context, hidden], axis=-1)
     vector = np.tanh(joined @ to_numpy(model.decoder.cell.W_c))
     close(logits, vector @ to_numpy(model.output_layer.kernel), atol=1e-5)

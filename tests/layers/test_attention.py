@@ -22,7 +22,7 @@ from zoo.layers import (
     LocationAttention,
     MultiplicativeAttention,
 )
-from zoo.layers.attention import attend_rows
+from zoo.layers.attention import attend_hypotheses
 
 RNG = np.random.default_rng(3)
 LENGTHS = [7, 3, 1, 0]
@@ -344,7 +344,7 @@ def test_several_states_share_a_sentence(make):
     layer.build(QUERY.shape, MEMORY.shape)
     keys = randomize(layer).project(MEMORY)
     states = np.reshape(QUERY[:, :3], (12, 6))
-    attend = compiled(lambda *given: attend_rows(layer, *given))
+    attend = compiled(lambda *given: attend_hypotheses(layer, *given))
     shared = attend(states, MEMORY, MASK, keys, positions)
     memory, mask = (np.repeat(x, 3, axis=0) for x in (MEMORY, MASK))
     both_close(shared, compiled(layer)(states, memory, mask=mask, position=positions))

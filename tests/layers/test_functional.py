@@ -6,7 +6,6 @@ from keras import ops
 from tests.harness import close, gradients, penalty_gradients, to_numpy
 from zoo.layers.functional import (
     custom_gradient,
-    fresh,
     gather_rows,
     masked_softmax,
     scan,
@@ -73,12 +72,6 @@ def test_scan_runs_the_step_in_order(reverse):
         wanted[:, t] = 2 * state
     close(outputs, wanted)
     close(final[0], state)
-
-
-def test_fresh_gives_other_values_each_time():
-    one = fresh("random_uniform")
-    first, second = one((4, 4)), fresh(one)((4, 4))
-    assert np.abs(to_numpy(first) - to_numpy(second)).max() > 0
 
 
 def test_a_gradient_takes_no_second_forward_pass():

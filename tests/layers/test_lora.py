@@ -5,7 +5,7 @@ from keras import ops
 
 from tests.harness import to_numpy
 from zoo.layers import LSTMCell
-from zoo.layers.lora import sums_kept
+from zoo.layers.lora import merged_lora
 
 
 def cell():
@@ -20,9 +20,9 @@ def cell():
 
 def test_a_sum_is_computed_once_and_no_longer_than_it_is_kept():
     first, second = cell(), cell()
-    with sums_kept([first]):
+    with merged_lora([first]):
         assert first.kernel is first.kernel and second.kernel is not second.kernel
-        with sums_kept([second]):
+        with merged_lora([second]):
             assert first.kernel is first.kernel and second.kernel is second.kernel
         assert second.kernel is not second.kernel
         kept = to_numpy(first.kernel)

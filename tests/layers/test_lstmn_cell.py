@@ -13,7 +13,6 @@ from tests.harness import (
 from tests.layers import reference
 from tests.marks import once
 from zoo.layers import LSTMNCell
-from zoo.layers.lstmn_stack import run_cell
 
 RNG = np.random.default_rng(7)
 INPUTS = RNG.normal(size=(3, 6, 5)).astype("float32")
@@ -37,7 +36,9 @@ def source_of(cell):
 def test_it_is_the_papers(fusion):
     cell = built(fusion, attention_units=3)
     first = [ops.convert_to_tensor(x) for x in FIRST]
-    run = compiled(lambda *given: run_cell(cell, *given, source_of(cell)))
+    run = compiled(
+        lambda *given: cell.run(*given, source_of(cell), return_weights=True)
+    )
     h, c, weights, last = to_numpy(run(INPUTS, MASK, first))
     for b in range(3):
         steps, length = int(MASK[b].sum()), int(SOURCE_MASK[b].sum())
@@ -64,7 +65,7 @@ def test_it_is_the_papers(fusion):
 def test_steps_are_the_run(fusion):
     cell = built(fusion)
     source = source_of(cell)
-    run = compiled(lambda x: run_cell(cell, x, source=source))
+    run = compiled(lambda x: cell.run(x, source=source))
     h, c, *_ = to_numpy(run(INPUTS))
     step = compiled(lambda x, states: cell.advance(x, states, source))
     states = cell.make_states(3, 9)  # more room than is needed
@@ -97,7 +98,7 @@ def test_gradients_reach_every_variable(fusion):
     cell = built(fusion)
 
     def loss():
-        h, c, *_ = run_cell(cell, INPUTS, MASK, None, source_of(cell))
+        h, c, *_ = cell.run(INPUTS, MASK, None, source_of(cell))
         return ops.sum(ops.square(h) + ops.square(c))
 
     _, found = gradients(cell.trainable_variables, loss)
@@ -109,7 +110,7 @@ def test_gradients_reach_every_variable(fusion):
 def test_tapes_start_anew_without_fusion_alone():
     cell, starts = built("deep"), np.ones((3, 6), "bool")
     with pytest.raises(ValueError, match="without fusion. Received: fusion='deep'"):
-        run_cell(cell, INPUTS, source=source_of(cell), starts=starts)
+        cell.run(INPUTS, source=source_of(cell), starts=starts)
     with pytest.raises(ValueError, match="without fusion. Received: fusion='deep'"):
         states, x = cell.make_states(3, 6), cell.project(INPUTS[:, 0])
         cell.advance(x, states, source_of(cell), starts=np.ones((3, 1), "bool"))
@@ -118,7 +119,7 @@ def test_tapes_start_anew_without_fusion_alone():
 def test_starts_may_be_a_list():
     cell, starts = built(), [[True] * 6] * 3
     found, wanted = (
-        compiled(lambda given=given: run_cell(cell, INPUTS, starts=given)[0])()
+        compiled(lambda given=given: cell.run(INPUTS, starts=given)[0])()
         for given in (starts, np.array(starts))
     )
     close(found, wanted)

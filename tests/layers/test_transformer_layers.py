@@ -130,7 +130,7 @@ def test_decoder_layer_is_torchs_and_its_own_steps(norm):
     keras.backend.backend() != "jax", reason="looks at the graph of JAX's gradient"
 )
 def test_no_kernels_gradient_sums_over_two_axes():
-    """XLA would copy what comes from above for each; see `functional.as_rows`."""
+    """XLA would copy what comes from above for each; see `flatten_leading`."""
     import jax
 
     layer = TransformerDecoderLayer(**SIZES)

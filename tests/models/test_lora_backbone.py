@@ -9,7 +9,7 @@ from tests.marks import once
 from tests.models.test_everyday import INPUTS, LABELS, WEIGHTS, translator
 from tests.tasks.test_fitting import COLUMNS, arrays_of, make
 from zoo import models
-from zoo.layers.lora import Adaptable, factors
+from zoo.layers.lora import LoRALayer, factors
 from zoo.training import SmoothedCrossEntropy, compile_for_training
 
 TIED = {"tie_embeddings": "all"}
@@ -37,7 +37,7 @@ def adapted(cls, options, rank=2, drawn=True):
 
 
 def own_layers(backbone):
-    return [x for x in backbone._flatten_layers() if isinstance(x, Adaptable)]
+    return [x for x in backbone._flatten_layers() if isinstance(x, LoRALayer)]
 
 
 @pytest.mark.once

@@ -202,7 +202,7 @@ def test_look_of_global_attention_is_align():
 def test_the_source_is_read_backwards():
     """The state that starts the decoder has seen the first word last."""
     model = randomize(Luong(VOCABULARY, **SMALL))
-    state = to_numpy(compiled(model.encode)(np.array([[5, 6, 7]]))["states"][0])
+    state = to_numpy(compiled(model.encode)(np.array([[5, 6, 7]])).states[0])
     stepwise = np.zeros((1, 8)), np.zeros((1, 8))
     weights = reference.named(model.encoder.cells[0][0])
     E = to_numpy(model.source_embedding.embeddings)

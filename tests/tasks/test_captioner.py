@@ -73,7 +73,7 @@ def test_the_start_and_the_first_word_are_the_papers(tokenizer):
     h = np.tanh(mean @ f_h["kernel"] + f_h["bias"])
     c = np.tanh(mean @ f_c["kernel"] + f_c["bias"])
     memory, step = compiled(model.encode)(IMAGES), compiled(model.step)
-    close(memory["start"], [h, c])
+    close(memory.start, [h, c])
     logits, _, alpha = step(np.array([2, 2, 2]), model.start(memory), memory)
     cell = model.decoder.cell
     lstm, score = reference.named(cell.cell), reference.named(cell.attention)
@@ -124,7 +124,7 @@ def test_grids_made_elsewhere_are_read():
     options = {"image_shape": (2, 3, 4), "image_encoder": keras.layers.Identity()}
     model = randomize(ShowAttendTell(10, **{**SMALL, **options}))
     memory = model.encode(grids)
-    close(memory["annotations"], grids.reshape(2, 6, 4))
+    close(memory.annotations, grids.reshape(2, 6, 4))
     same_config(model)
 
 

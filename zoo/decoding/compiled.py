@@ -12,7 +12,7 @@ import numpy as np
 from keras import ops
 
 from zoo.backend import Tensor
-from zoo.layers.lora import sums_kept
+from zoo.layers.lora import merged_lora
 
 _keeping = threading.RLock()
 
@@ -82,7 +82,7 @@ def _share_lora_sums(model, function, *arrays):
     members = getattr(model, "models", [model])  # of an ensemble
     # A model of a user's own may be no Keras model.
     tasks = [task for task in members if isinstance(task, keras.Layer)]
-    with sums_kept(layer for task in tasks for layer in task._flatten_layers()):
+    with merged_lora(layer for task in tasks for layer in task._flatten_layers()):
         return function(*arrays)
 
 

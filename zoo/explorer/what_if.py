@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from keras import ops, tree
 
 from zoo.backend import Tensor
-from zoo.layers.attention import mix
+from zoo.layers.attention import weighted_sum
 
 
 class Details(NamedTuple):
@@ -132,10 +132,10 @@ def _details(backbone, attention, state, new_state, memory):
     norm = ops.norm(ops.cast(hidden, "float32"), axis=-1)
     if not hasattr(attention, "window"):
         return Details(norm=norm)
-    batch = ops.shape(memory["mask"])[0]
+    batch = ops.shape(memory.mask)[0]
     focus, windows = attention.attention_window(
         ops.reshape(hidden, (batch, -1, hidden.shape[-1])),
-        memory["mask"],
+        memory.mask,
         ops.reshape(tree.flatten(state)[-1], (batch, -1)),  # the target position
     )
     focus, windows = ops.reshape(focus, (-1,)), ops.reshape(windows, (-1, 2))
@@ -158,7 +158,7 @@ def _given_weights(layer, attention):
     def attend(query, memory, mask, keys, position):
         context, weights = own(query, memory, mask, keys, position)
         weights, is_given = _given(attention, weights)
-        return ops.where(is_given, mix(weights, memory), context), weights
+        return ops.where(is_given, weighted_sum(weights, memory), context), weights
 
     return _replaced(layer, attend=attend)
 
@@ -189,7 +189,7 @@ def _given_reading(cell, attention):
         weights, is_given = _given(attention, ops.reshape(weights, shape))
         size = found.shape[-1]
         found = ops.reshape(found, (*shape[:2], size))
-        found = ops.where(is_given, mix(weights, source["values"]), found)
+        found = ops.where(is_given, weighted_sum(weights, source["values"]), found)
         return ops.reshape(found, (-1, size)), ops.reshape(weights, (-1, shape[-1]))
 
     return _replaced(cell, read=read)

@@ -5,27 +5,28 @@ All attention layers, the local ones included, are called alike:
 keys that are projected once per sentence are a value, passed in by `keys=`.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 import keras
-from keras import initializers, ops
+from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.checks import one_of, positive
+from zoo.layers.configured import Configured, Initializer, Size
 from zoo.layers.functional import (
     clear_masked,
-    fresh,
+    flatten_leading,
     linear,
     masked_softmax,
     read_mask,
     real_positions,
     take_last,
 )
-from zoo.layers.lora import Adaptable
+from zoo.layers.initializers import add_variable
+from zoo.layers.lora import LoRALayer
 from zoo.layers.scores import AdditiveScore, ConcatScore, make_score
 
 
-class MemoryLayer(keras.layers.Layer):
+class MemoryLayer(Configured, keras.layers.Layer):
     """Base class of the layers called as `layer(inputs, memory, …, mask=None)`.
 
     `mask` is the memory's. Keras takes a keyword of this name for the mask of the first
@@ -46,9 +47,9 @@ class MemoryLayer(keras.layers.Layer):
 class Attention(MemoryLayer):
     """Base class of the attention layers.
 
-    A subclass gives `attend(query, memory, mask, keys, position)` for a query
-    `(B, T, d)`, a mask `(B, 1 or T, S)` and sizes above 0; this class adds the
-    single-step form, projected keys and masks.
+    A subclass gives `attend(query, memory, mask, keys, position)`, the context and the
+    weights for a query `(B, T, d)`, a mask `(B, 1 or T, S)` and sizes above 0; this
+    class adds the single-step form, projected keys and masks.
 
     Call arguments:
         query: `(B, d)`, one decoder state a sentence, or `(B, T, d)`.
@@ -111,16 +112,6 @@ class Attention(MemoryLayer):
             return ops.squeeze(context, 1), ops.squeeze(weights, 1)
         return context, weights
 
-    def attend(
-        self,
-        query: Tensor,
-        memory: Tensor,
-        mask: Tensor,
-        keys: Tensor,
-        position: Tensor,
-    ) -> tuple[Tensor, Tensor]:
-        raise NotImplementedError
-
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         if len(query_shape) not in (2, 3) or len(memory_shape) != 3:
             raise ValueError(
@@ -137,7 +128,7 @@ class Attention(MemoryLayer):
         return (*lead, memory_shape[-1]), (*lead, memory_shape[1])
 
 
-def mix(weights: Tensor, values: Tensor) -> Tensor:
+def weighted_sum(weights: Tensor, values: Tensor) -> Tensor:
     """The weighted sum of values: `(B, T, S)` and `(B, S, d)` give `(B, T, d)`."""
     if weights.shape[1] == 1:
         return ops.sum(
@@ -146,14 +137,14 @@ def mix(weights: Tensor, values: Tensor) -> Tensor:
     return ops.matmul(weights, values)
 
 
-def attend_rows(
+def attend_hypotheses(
     attention: Any,
     query: Tensor,
     memory: Tensor,
     mask: Tensor,
     keys: Tensor,
     position: Tensor,
-    paired: bool | None = None,
+    one_query_per_source: bool | None = None,
     **others: Any,
 ) -> tuple[Tensor, Tensor]:
     """Attends with single states, several of which may share a sentence.
@@ -163,19 +154,19 @@ def attend_rows(
 
     Args:
         attention: a built attention layer.
-        query: `(R, d)`.
+        query: `(R, d)`, or `(B, T, d)` of one query per source and step.
         memory, mask, keys: as in the attention layers, of B sentences.
-        position: int `(R,)`.
-        paired: says that R = B, where the shapes can't tell.
+        position: int `(R,)`, or `(T,)`.
+        one_query_per_source: says that R = B, where the shapes can't tell.
         **others: further arguments of the attention layer, where R = B.
 
     Returns:
         `(context, weights)`: `(R, d_m)` and `(R, S)`.
     """
-    if paired is None:
+    if one_query_per_source is None:
         rows, batch = query.shape[0], memory.shape[0]
-        paired = rows is not None and rows == batch
-    if paired:
+        one_query_per_source = rows is not None and rows == batch
+    if one_query_per_source:
         return attention(
             query, memory, mask=mask, keys=keys, position=position, **others
         )
@@ -183,8 +174,7 @@ def attend_rows(
     query = ops.reshape(query, (batch, -1, query.shape[-1]))
     position = ops.reshape(position, (batch, -1))
     context, weights = attention(query, memory, mask=mask, keys=keys, position=position)
-    context = ops.reshape(context, (-1, context.shape[-1]))
-    return context, ops.reshape(weights, (-1, length))
+    return flatten_leading(context), ops.reshape(weights, (-1, length))
 
 
 class _GlobalAttention(Attention):
@@ -193,7 +183,7 @@ class _GlobalAttention(Attention):
     def attend(self, query, memory, mask, keys, position):
         scores = self.score_layer(query, keys)  # (B, T, S)
         weights = masked_softmax(scores, mask)
-        return mix(weights, memory), weights
+        return weighted_sum(weights, memory), weights
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -227,33 +217,21 @@ class AdditiveAttention(_GlobalAttention):
 
     def __init__(
         self,
-        units: int,
-        kernel_initializer: Any = "glorot_uniform",
-        vector_initializer: Any = "glorot_uniform",
+        units: Size,
+        kernel_initializer: Initializer = "glorot_uniform",
+        vector_initializer: Initializer = "glorot_uniform",
         use_bias: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.units = positive("units", units)
-        self.kernel_initializer = initializers.get(kernel_initializer)
-        self.vector_initializer = initializers.get(vector_initializer)
-        self.use_bias = bool(use_bias)
+        self.configure(locals())
         self.score_layer = self._score_class(
-            units,
+            self.units,
             self.kernel_initializer,
             self.vector_initializer,
             self.use_bias,
             dtype=self.dtype_policy,
         )
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "kernel_initializer": initializers.serialize(self.kernel_initializer),
-            "vector_initializer": initializers.serialize(self.vector_initializer),
-            "use_bias": self.use_bias,
-        }
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -309,28 +287,19 @@ class MultiplicativeAttention(_GlobalAttention):
 
     def __init__(
         self,
-        score: str = "general",
-        kernel_initializer: Any = "glorot_uniform",
+        score: Literal["dot", "general", "scaled_dot"] = "general",
+        kernel_initializer: Initializer = "glorot_uniform",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        one_of("score", score, ("dot", "general", "scaled_dot"))
-        self.kernel_initializer = initializers.get(kernel_initializer)
+        self.configure(locals())
         self.score_layer = make_score(
             score, self.dtype_policy, initializer=self.kernel_initializer
         )
-        self.score = score
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "score": self.score,
-            "kernel_initializer": initializers.serialize(self.kernel_initializer),
-        }
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class LocationAttention(Adaptable, Attention):
+class LocationAttention(LoRALayer, Attention):
     """Luong et al. 2015, equation 8: a_t = softmax(h_t W_a).
 
     The weights depend on the decoder state alone. Entry s belongs to the real position
@@ -356,18 +325,17 @@ class LocationAttention(Adaptable, Attention):
     matrices = ("W_a",)
 
     def __init__(
-        self, max_length: int, kernel_initializer: Any = "glorot_uniform", **kwargs: Any
+        self,
+        max_length: Size,
+        kernel_initializer: Initializer = "glorot_uniform",
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.max_length = positive("max_length", max_length)
-        self.kernel_initializer = initializers.get(kernel_initializer)
+        self.configure(locals())
 
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:
-        self.W_a = self.add_weight(
-            name="W_a",
-            shape=(query_shape[-1], self.max_length),
-            initializer=fresh(self.kernel_initializer),
-        )
+        shape = (query_shape[-1], self.max_length)
+        add_variable(self, "W_a", shape, self.kernel_initializer)
         self.built = True
 
     def project(self, memory: Tensor) -> Tensor:
@@ -390,11 +358,4 @@ class LocationAttention(Adaptable, Attention):
         scores = take_last(scores, ops.clip(places, 0, self.max_length - 1))
         real = ops.logical_and(places < self.max_length, mask)
         weights = masked_softmax(scores, real)
-        return mix(weights, memory), weights
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "max_length": self.max_length,
-            "kernel_initializer": initializers.serialize(self.kernel_initializer),
-        }
+        return weighted_sum(weights, memory), weights

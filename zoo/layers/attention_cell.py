@@ -1,29 +1,22 @@
 """One step of a decoder of any cells and any attention (Luong et al. 2015)."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.checks import one_of, positive
-from zoo.layers.attention import MemoryLayer, attend_rows
-from zoo.layers.cells import ZooCell, as_list
-from zoo.layers.functional import (
-    cast_weights,
-    checked_states,
-    clear_masked,
-    fresh,
-    linear,
-)
-from zoo.layers.lora import Adaptable
-
-VECTORS = ("tanh", "linear", "context")
+from zoo.layers.attention import MemoryLayer, attend_hypotheses
+from zoo.layers.cells import ZooCell, as_list, join
+from zoo.layers.configured import Initializer, Size
+from zoo.layers.functional import cast_weights, checked_states, clear_masked, linear
+from zoo.layers.initializers import add_variable
+from zoo.layers.lora import LoRALayer
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class AttentionCell(Adaptable, MemoryLayer):
+class AttentionCell(LoRALayer, MemoryLayer):
     """One step of a recurrent decoder with attention (Luong et al. 2015, section 3).
 
     The order is h_t → a_t → c_t → h~_t: the cells make h_t; attention, queried with
@@ -78,30 +71,25 @@ class AttentionCell(Adaptable, MemoryLayer):
     """
 
     matrices = ("W_c",)
+    units: int
 
     def __init__(
         self,
         cells: Any,
         attention: Any,
-        units: int | None = None,
+        units: Size | None = None,
         input_feeding: bool = True,
         dropout: float = 0.0,
-        kernel_initializer: Any = "glorot_uniform",
+        kernel_initializer: Initializer = "glorot_uniform",
         seed: Any = None,
-        vector: str = "tanh",
+        vector: Literal["tanh", "linear", "context"] = "tanh",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.cells = _flat_cells(cells)
-        self.attention = attention
+        cells = _flat_cells(cells)
         if units is None and vector != "context":
-            units = self.cells[-1].output_size
-        self.units = units if units is None else positive("units", units)
-        self.input_feeding = input_feeding
-        self.dropout = dropout
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.seed = seed
-        self.vector = one_of("vector", vector, VECTORS)
+            units = cells[-1].output_size
+        self.configure(locals())
         self.drop = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
         # The state counts of the cells, to cut the flat list of states.
         self.counts = [len(as_list(cell.state_size)) for cell in self.cells]
@@ -119,11 +107,8 @@ class AttentionCell(Adaptable, MemoryLayer):
             self.attention.build((None, size), memory_shape)
         self.W_c = None
         if self.vector != "context":
-            self.W_c = self.add_weight(
-                name="W_c",
-                shape=(memory_shape[-1] + size, self.units),
-                initializer=fresh(self.kernel_initializer),
-            )
+            shape = (memory_shape[-1] + size, self.units)
+            add_variable(self, "W_c", shape, self.kernel_initializer)
         elif self.units != memory_shape[-1]:
             raise ValueError(
                 '`units` must be the memory\'s size with vector="context". Received: '
@@ -162,22 +147,48 @@ class AttentionCell(Adaptable, MemoryLayer):
         if keys is None:
             memory = clear_masked(memory, memory_mask)
             keys = self.attention.project(memory)
-        h, position = ops.cast(inputs, self.compute_dtype), states[-1]
-        if self.input_feeding:  # section 3.3: [x_t; h~_{t-1}]
-            h = ops.concatenate([h, states[-2]], axis=-1)
-        new_states = []
+        count, position = sum(self.counts), states[-1]
+        fed = states[count:-1]  # h~_{t-1}: [x_t; h~_{t-1}], section 3.3
+        h, cells = self.recur([inputs, *fed], states[:count], training)  # h_t
+        # c_t and a_t, equations 7 to 10
+        c, alignment = self.attend(h, memory, memory_mask, keys, position)
+        output = self.combine(c, h)  # h~_t, equation 5
+        fed = [output] if self.input_feeding else []
+        return output, alignment, [*cells, *fed, position + 1]
+
+    def recur(
+        self, parts: list[Tensor], states: list[Tensor], training: bool = False
+    ) -> tuple[Tensor, list[Tensor]]:
+        """h_t, layer by layer, and the cells' new states.
+
+        Args:
+            parts: of the input `(B, n)`, to be joined.
+            states: the cells', a flat list.
+            training: whether inputs are dropped.
+        """
+        new_states: list[Tensor] = []
+        x = join(*(ops.cast(part, self.compute_dtype) for part in parts))
         for cell, state in zip(self.cells, self.split_states(states), strict=True):
             if training and self.dropout:
-                h = self.drop(h, training=True)
+                x = self.drop(x, training=True)
             step = cell.call if isinstance(cell, ZooCell) else cell
-            h, state = step(h, state)  # h_t, layer by layer
+            x, state = step(x, state)
             new_states += as_list(state)
-        context, alignment = attend_rows(  # c_t and a_t, equations 7 to 10
-            self.attention, h, memory, memory_mask, keys, position
+        return x, new_states
+
+    def attend(
+        self,
+        query: Tensor,
+        memory: Tensor,
+        mask: Tensor,
+        keys: Tensor,
+        position: Tensor,
+        one_query_per_source: bool | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """c_t and a_t of h_t; see `attend_hypotheses`."""
+        return attend_hypotheses(
+            self.attention, query, memory, mask, keys, position, one_query_per_source
         )
-        output = self.combine(context, h)  # h~_t, equation 5
-        fed = [output] if self.input_feeding else []
-        return output, alignment, [*new_states, *fed, position + 1]
 
     def combine(
         self, context: Tensor, hidden: Tensor, product: Callable | None = None
@@ -229,27 +240,6 @@ class AttentionCell(Adaptable, MemoryLayer):
         rows = inputs_shape[0]
         states = [tuple(shape) for shape in states_shape]
         return (rows, self.units), (rows, memory_shape[1]), states
-
-    def get_config(self) -> dict[str, Any]:
-        serialize = keras.saving.serialize_keras_object
-        return {
-            **super().get_config(),
-            "cells": [serialize(cell) for cell in self.cells],
-            "attention": serialize(self.attention),
-            "units": self.units,
-            "input_feeding": self.input_feeding,
-            "dropout": self.dropout,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "seed": self.seed,
-            "vector": self.vector,
-        }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
-        deserialize = keras.saving.deserialize_keras_object
-        cells = [deserialize(cell) for cell in config["cells"]]
-        attention = deserialize(config["attention"])
-        return cls(**{**config, "cells": cells, "attention": attention})
 
 
 def _flat_cells(cells):

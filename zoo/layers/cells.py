@@ -1,5 +1,6 @@
 """Recurrent cells, equation by equation."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -7,8 +8,10 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.layers.activations import get_activation
+from zoo.layers.fast_loops.gates import lstm_states
+from zoo.layers.fast_loops.time_loop import NO_LOOP, TimeLoop
 from zoo.layers.functional import cast_weights, linear
-from zoo.layers.lora import Adaptable
+from zoo.layers.lora import LoRALayer
 
 
 def as_list(states: list[Tensor]) -> list:
@@ -25,13 +28,54 @@ def _refuse_dropout(cls, arguments):
             )
 
 
-class ZooCell(Adaptable):
+class ZooCell(LoRALayer):
     """Base of zoo's cells, whose `call` casts by itself and may be called directly.
 
-    Under eager PyTorch Keras's `__call__` costs as much as the step.
+    Under eager PyTorch Keras's `__call__` costs as much as the step. `make_step` has
+    the equations, for `call` and for loops, which make their products in another way.
     """
 
     matrices = ("kernel", "recurrent_kernel")
+
+    def call(
+        self, inputs: Tensor, states: list[Tensor], training: bool = False
+    ) -> tuple[Tensor, list[Tensor]]:
+        step = self.make_step(NO_LOOP, self.project(inputs))
+        return step(None, as_list(states))
+
+    def make_step(
+        self, loop: TimeLoop, net: Tensor | None, fed_back: int = 0
+    ) -> Callable[..., tuple[Tensor, list[Tensor]]]:
+        """A step as a function `(slices, states, fed=None) -> (output, new_states)`.
+
+        Args:
+            loop: makes the products.
+            net: the share that the known input has in the net inputs, as `project` and
+                `TimeLoop.product` have it; None if all of it is fed.
+            fed_back: size of `fed`, the last part of the input, which is known in the
+                step only.
+        """
+        product = loop.product(self.loop_kernel(fed_back), net)
+
+        def step(slices, states, fed=None):
+            net = product(slices, join(fed, states[0]))  # x_t W + h_{t-1} U + b
+            return self.equations(net, states, loop.training)
+
+        return step
+
+    def equations(
+        self, net: Tensor, states: list[Tensor], training: bool = False
+    ) -> tuple[Tensor, list[Tensor]]:
+        """`(h_t, new_states)` of the net inputs and the old states."""
+        raise NotImplementedError
+
+    def loop_kernel(self, fed_back: int) -> Tensor:
+        """The matrix of [fed; h_{t-1}]: the kernel's last rows above U."""
+        U = cast_weights(self.recurrent_kernel, self.compute_dtype)
+        if not fed_back:
+            return U
+        W = cast_weights(self.kernel, self.compute_dtype)
+        return ops.concatenate([W[W.shape[0] - fed_back :], U], axis=0)
 
     def project(self, inputs: Tensor) -> Tensor:
         """x_t W + b, the input's share of the net inputs, for any number of steps.
@@ -53,9 +97,11 @@ class ZooCell(Adaptable):
         """The bias b `(gates * units,)`, or None."""
         return cast_weights(self.bias, self.compute_dtype) if self.use_bias else None
 
-    def _recurrent(self, h):
-        """h_{t-1} U."""
-        return ops.matmul(h, cast_weights(self.recurrent_kernel, self.compute_dtype))
+
+def join(*parts: Tensor | None) -> Tensor:
+    """Those of the parts that there are, side by side."""
+    present = [part for part in parts if part is not None]
+    return ops.concatenate(present, axis=-1) if len(present) > 1 else present[0]
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -138,15 +184,13 @@ class LSTMCell(ZooCell, keras.layers.LSTMCell):
             setattr(self, name, weight)
         self.built = True
 
-    def call(
-        self, inputs: Tensor, states: list[Tensor], training: bool = False
+    def equations(
+        self, net: Tensor, states: list[Tensor], training: bool = False
     ) -> tuple[Tensor, list[Tensor]]:
-        h, c = states
-        net = self.project(inputs) + self._recurrent(h)  # (B, gates * units)
-        return self.open_gates(net, c)
-
-    def open_gates(self, net: Tensor, c: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """`(h_t, [h_t, c_t])` of the net inputs and c_{t-1}."""
+        c = states[1]
+        if training and self.is_standard:
+            h, c = ops.split(lstm_states(net, c), 2, axis=-1)
+            return h, [h, c]
         if self.forget_gate:
             i, f, candidate, o = ops.split(net, 4, axis=-1)
             c = self.recurrent_activation(f) * c
@@ -155,6 +199,16 @@ class LSTMCell(ZooCell, keras.layers.LSTMCell):
         c = c + self.recurrent_activation(i) * self.activation(candidate)
         h = self.recurrent_activation(o) * self.output_activation(c)
         return h, [h, c]
+
+    @property
+    def is_standard(self) -> bool:
+        """Whether it is the LSTM that `lstm_states`, and cuDNN, has the gradient of."""
+        return (
+            self.forget_gate
+            and self.activation is keras.activations.tanh
+            and self.output_activation is keras.activations.tanh
+            and self.recurrent_activation is keras.activations.sigmoid
+        )
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()
@@ -214,47 +268,54 @@ class GRUCell(ZooCell, keras.layers.GRUCell):
         super().__init__(units, reset_after=reset_after, **kwargs)
         self.update = update
 
-    def call(
-        self, inputs: Tensor, states: list[Tensor], training: bool = False
-    ) -> tuple[Tensor, list[Tensor]]:
-        [h] = as_list(states)
-        h = self.step(self.project(inputs), h)
-        return h, [h]
-
-    def step(self, net: Tensor, h: Tensor, reset: Tensor | None = None) -> Tensor:
-        """Computes h_t from the input's share of the net inputs and h_{t-1}.
+    def make_step(
+        self,
+        loop: TimeLoop,
+        net: Tensor | None,
+        fed_back: int = 0,
+        reset: Tensor | None = None,
+    ) -> Callable[..., tuple[Tensor, list[Tensor]]]:
+        """As any cell's.
 
         Args:
-            net: `(B, 3 * units)`, from `project`.
-            h: `(B, units)`.
             reset: `(B, units)`, a term added to h U inside the reset gate's bracket;
                 requires `reset_after`.
         """
-        U = cast_weights(self.recurrent_kernel, self.compute_dtype)
-        gate_net, net = ops.split(net, [2 * self.units], axis=-1)
-        gate_net = gate_net + ops.matmul(h, U[:, : 2 * self.units])
-        U, bias = U[:, 2 * self.units :], self.recurrent_bias()
+        n, kernel, bias = 2 * self.units, self.loop_kernel(fed_back), self._after_bias()
+        gates, candidate = (None, None) if net is None else (net[..., :n], net[..., n:])
         if bias is not None:
-            gate_net, bias = gate_net + bias[: 2 * self.units], bias[2 * self.units :]
-        gates = self.recurrent_activation(gate_net)
-        z, r = ops.split(gates, 2, axis=-1)  # equations 6 and 5
+            gates, bias = gates + bias[:n], bias[n:]
+            reset = bias if reset is None else bias + reset
+        gates = loop.product(kernel[:, :n], gates)
         if self.reset_after:
-            terms = [x for x in (bias, reset) if x is not None]
-            net = net + r * sum(terms, ops.matmul(h, U))
+            inner = loop.product(kernel[fed_back:, n:], reset)
+            if fed_back:
+                outer = loop.product(kernel[:fed_back, n:], candidate)
+            else:
+                known = loop.term(candidate)
         else:
-            net = net + ops.matmul(r * h, U)
-        return self.update_state(h, z, self.activation(net))  # equations 8 and 7
+            whole = loop.product(kernel[:, n:], candidate)
 
-    def update_state(self, h: Tensor, z: Tensor, candidate: Tensor) -> Tensor:
-        """Equation 7: h_t of h_{t-1}, the update gate and h~_t."""
-        old = z if self.update == "keep" else 1 - z
-        return old * h + (1 - old) * candidate
+        def step(slices, states, fed=None):
+            h = states[0]
+            net = gates(slices, join(fed, h))
+            z, r = ops.split(self.recurrent_activation(net), 2, axis=-1)  # 6 and 5
+            if self.reset_after:
+                net = outer(slices, fed) if fed_back else known(slices)
+                net = net + r * inner(slices, h)
+            else:
+                net = whole(slices, join(fed, r * h))
+            old = z if self.update == "keep" else 1 - z
+            h = old * h + (1 - old) * self.activation(net)  # equations 7 and 8
+            return h, [h]
+
+        return step
 
     def input_bias(self) -> Tensor | None:
         bias = super().input_bias()
         return bias[0] if bias is not None and self.reset_after else bias
 
-    def recurrent_bias(self) -> Tensor | None:
+    def _after_bias(self):
         """The bias `(3 * units,)` beside h U with `reset_after`, or None."""
         bias = super().input_bias()
         return bias[1] if bias is not None and self.reset_after else None
@@ -282,9 +343,8 @@ class SimpleRNNCell(ZooCell, keras.layers.SimpleRNNCell):
         _refuse_dropout(type(self), kwargs)
         super().__init__(units, **kwargs)
 
-    def call(
-        self, inputs: Tensor, states: list[Tensor], training: bool = False
+    def equations(
+        self, net: Tensor, states: list[Tensor], training: bool = False
     ) -> tuple[Tensor, list[Tensor]]:
-        [h] = as_list(states)
-        h = self.activation(self.project(inputs) + self._recurrent(h))
+        h = self.activation(net)
         return h, [h]

@@ -1,24 +1,25 @@
 """A decoder that attends first and reads the context in its recurrence."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.checks import zero_or_above
-from zoo.layers.attention import Attention, MemoryLayer, attend_rows
-from zoo.layers.cells import GRUCell, LSTMCell, as_list
+from zoo.layers.attention import Attention, MemoryLayer, attend_hypotheses
+from zoo.layers.cells import GRUCell, LSTMCell, as_list, join
+from zoo.layers.configured import Initializer, ZeroOrAbove
 from zoo.layers.fast_loops.decoder_loop import run_context_cell
 from zoo.layers.functional import (
     cast_weights,
     checked_states,
     clear_masked,
+    columns,
     linear,
     sentence_mask,
 )
 from zoo.layers.initializers import in_float32
-from zoo.layers.recurrent import CellRunner
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -72,7 +73,7 @@ class ContextCell(MemoryLayer):
         cell: Any,
         attention: Any,
         gate: bool = False,
-        kernel_initializer: Any = "glorot_uniform",
+        kernel_initializer: Initializer = "glorot_uniform",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -86,10 +87,7 @@ class ContextCell(MemoryLayer):
                 "`attention` must be an attention layer of zoo.layers. "
                 f"Received: attention={attention!r}"
             )
-        self.cell = cell
-        self.attention = attention
-        self.gate = gate
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.configure(locals())
         self.output_size = cell.output_size
 
     def build(self, inputs_shape: Shape, memory_shape: Shape) -> None:
@@ -136,9 +134,15 @@ class ContextCell(MemoryLayer):
         *state, position = states
         # α_i and c_i, asked for with s_{i-1}: equations 5 and 6
         context, alignment = self.attend(state[0], memory, memory_mask, keys, position)
-        x = ops.concatenate([ops.cast(inputs, self.compute_dtype), context], axis=-1)
-        output, state = self.cell(x, state)  # s_i, appendix A.2.2
-        return output, context, alignment, [*as_list(state), position + 1]
+        output, state = self.recur([inputs, context], state)  # s_i, appendix A.2.2
+        return output, context, alignment, [*state, position + 1]
+
+    def recur(
+        self, parts: list[Tensor], states: list[Tensor]
+    ) -> tuple[Tensor, list[Tensor]]:
+        """s_i and the cell's new states, for an input in parts `(B, n)`."""
+        x = join(*(ops.cast(part, self.compute_dtype) for part in parts))
+        return self.cell(x, states)
 
     def attend(
         self,
@@ -147,12 +151,11 @@ class ContextCell(MemoryLayer):
         mask: Tensor,
         keys: Tensor,
         position: Tensor,
-        paired: bool | None = None,
-        **others: Any,
+        **options: Any,
     ) -> tuple[Tensor, Tensor]:
-        """The context of a state and its weights; see `attend_rows`."""
-        context, alignment = attend_rows(
-            self.attention, state, memory, mask, keys, position, paired, **others
+        """The context of a state and its weights; see `attend_hypotheses`."""
+        context, alignment = attend_hypotheses(
+            self.attention, state, memory, mask, keys, position, **options
         )
         if self.gate:  # β_i
             logit = linear(state, cast_weights(self.w_beta, self.compute_dtype))
@@ -160,25 +163,9 @@ class ContextCell(MemoryLayer):
             context = ops.sigmoid(logit + bias) * context
         return context, alignment
 
-    def get_config(self) -> dict[str, Any]:
-        serialize = keras.saving.serialize_keras_object
-        return {
-            **super().get_config(),
-            "cell": serialize(self.cell),
-            "attention": serialize(self.attention),
-            "gate": self.gate,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-        }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
-        deserialize = keras.saving.deserialize_keras_object
-        parts = {name: deserialize(config[name]) for name in ("cell", "attention")}
-        return cls(**{**config, **parts})
-
 
 @keras.saving.register_keras_serializable(package="zoo")
-class ContextDecoder(MemoryLayer, CellRunner):
+class ContextDecoder(MemoryLayer):
     """Runs a `ContextCell` over whole target sequences (teacher forcing).
 
     Keys and the input product stay outside the time loop.
@@ -223,12 +210,12 @@ class ContextDecoder(MemoryLayer, CellRunner):
     """
 
     def __init__(
-        self, cell: Any, doubly_stochastic: float = 0.0, **kwargs: Any
+        self, cell: Any, doubly_stochastic: ZeroOrAbove = 0.0, **kwargs: Any
     ) -> None:
-        super().__init__(cell, **kwargs)
+        super().__init__(**kwargs)
         if not isinstance(cell, ContextCell):
             raise ValueError(f"`cell` must be a ContextCell. Received: cell={cell!r}")
-        self.doubly_stochastic = zero_or_above("doubly_stochastic", doubly_stochastic)
+        self.configure(locals())
 
     def build(
         self, inputs_shape: Shape, memory_shape: Shape, noise_shape: Shape | None = None
@@ -257,23 +244,37 @@ class ContextDecoder(MemoryLayer, CellRunner):
             memory = clear_masked(memory, mask)
             keys = cell.attention.project(memory)
         states = cell.get_initial_state(ops.shape(inputs)[0], initial_states)
-        outputs, contexts, states, alignments = run_context_cell(
-            cell,
-            ops.cast(inputs, self.compute_dtype),
-            states,
-            memory,
-            mask,
-            keys,
-            training,
-            bool(return_alignments or penalize),
-            noise,
+
+        def step(view, x, states):
+            found = ContextCell.call(view, x, states, memory, mask, keys)
+            return ops.concatenate(found[:2], axis=-1), found[3], found[2]
+
+        size, more = memory.shape[-1], bool(return_alignments or penalize)
+        outputs, states, alignments = self.run(
+            step, inputs, states, training, more, noise
         )
         if penalize:
             penalty = doubly_stochastic_penalty(alignments, mask, steps_mask)
             self.add_loss(self.doubly_stochastic * penalty)
-        if return_alignments:
-            return outputs, contexts, states, alignments
-        return outputs, contexts, states
+        first = cell.output_size
+        contexts = columns(outputs, first, first + size)
+        found = columns(outputs, 0, first), contexts, states
+        return (*found, alignments) if return_alignments else found
+
+    def run(
+        self,
+        step: Callable[..., tuple],
+        inputs: Tensor,
+        state: Any,
+        training: bool = False,
+        return_alignments: bool = False,
+        noise: Tensor | None = None,
+    ) -> tuple[Tensor, Any, Tensor | None]:
+        """Runs a step of one's own: see `run_context_cell`."""
+        inputs = ops.cast(inputs, self.compute_dtype)
+        return run_context_cell(
+            self.cell, step, inputs, state, training, return_alignments, noise
+        )
 
     def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         return previous_mask, previous_mask
@@ -284,9 +285,6 @@ class ContextDecoder(MemoryLayer, CellRunner):
         states = [*((batch, size) for size in sizes), (batch,)]
         contexts = (batch, time, memory_shape[-1])
         return (batch, time, self.cell.output_size), contexts, states
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "doubly_stochastic": self.doubly_stochastic}
 
 
 def doubly_stochastic_penalty(

@@ -1,5 +1,6 @@
 """A decoder made of any recurrent cells and any attention (Luong et al. 2015)."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -7,15 +8,14 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.layers.attention import MemoryLayer
-from zoo.layers.attention_cell import state_specs
+from zoo.layers.attention_cell import AttentionCell, state_specs
 from zoo.layers.cells import as_list
 from zoo.layers.fast_loops.decoder_loop import run_attention_cell
 from zoo.layers.functional import clear_masked, sentence_mask
-from zoo.layers.recurrent import CellRunner
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class AttentionDecoder(MemoryLayer, CellRunner):
+class AttentionDecoder(MemoryLayer):
     """Runs an `AttentionCell` over whole target sequences (teacher forcing).
 
     Each step is the cell's; what doesn't depend on the step is computed before the loop
@@ -56,8 +56,8 @@ class AttentionDecoder(MemoryLayer, CellRunner):
     def __init__(
         self, cell: Any, return_alignments: bool = True, **kwargs: Any
     ) -> None:
-        super().__init__(cell, **kwargs)
-        self.return_alignments = return_alignments
+        super().__init__(**kwargs)
+        self.configure(locals())
 
     def build(self, inputs_shape: Shape, memory_shape: Shape) -> None:
         if not self.cell.built:
@@ -82,17 +82,31 @@ class AttentionDecoder(MemoryLayer, CellRunner):
             memory = clear_masked(memory, mask)
             keys = cell.attention.project(memory)
         states = cell.get_initial_state(ops.shape(inputs)[0], initial_states)
-        outputs, states, alignments = run_attention_cell(
-            cell,
-            ops.cast(inputs, self.compute_dtype),
-            states,
-            memory,
-            mask,
-            keys,
-            training,
-            return_alignments,
+
+        def step(view, x, states):
+            found = AttentionCell.call(view, x, states, memory, mask, keys)
+            return found[0], found[2], found[1]
+
+        outputs, states, alignments = self.run(
+            step, inputs, states, training, return_alignments
         )
+        if not cell.input_feeding:  # one step has taken all
+            states[-1] = states[-1] + ops.shape(inputs)[1] - 1
         return (outputs, states, *([alignments] if return_alignments else []))
+
+    def run(
+        self,
+        step: Callable[..., tuple],
+        inputs: Tensor,
+        state: Any,
+        training: bool = False,
+        return_alignments: bool = False,
+    ) -> tuple[Tensor, Any, Tensor | None]:
+        """Runs a step of one's own: see `run_attention_cell`."""
+        inputs = ops.cast(inputs, self.compute_dtype)
+        return run_attention_cell(
+            self.cell, step, inputs, state, training, return_alignments
+        )
 
     def compute_output_spec(
         self,
@@ -124,6 +138,3 @@ class AttentionDecoder(MemoryLayer, CellRunner):
         if not return_alignments:
             return outputs, states
         return outputs, states, (batch, time, memory_shape[1])
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "return_alignments": self.return_alignments}

@@ -7,13 +7,14 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.layers.cells import GRUCell
-from zoo.layers.fast_loops.decoder_loop import run_fixed_context_cell
+from zoo.layers.configured import Configured
+from zoo.layers.fast_loops.cell_loop import make_loop_step
+from zoo.layers.fast_loops.time_loop import NO_LOOP, TimeLoop
 from zoo.layers.functional import cast_weights, checked_states, linear
-from zoo.layers.recurrent import CellRunner
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class FixedContextDecoder(CellRunner):
+class FixedContextDecoder(Configured, keras.layers.Layer):
     """Runs a cell over target sequences with one context per sentence.
 
     The context is a further input at every step: s_i = cell([x_i; c], s_{i-1}).
@@ -57,8 +58,8 @@ class FixedContextDecoder(CellRunner):
                 "`reset_context` needs a cell with reset_after=True. "
                 f"Received: reset_after={cell.reset_after}"
             )
-        super().__init__(cell, **kwargs)
-        self.reset_context = reset_context
+        super().__init__(**kwargs)
+        self.configure(locals())
 
     def build(
         self,
@@ -94,13 +95,11 @@ class FixedContextDecoder(CellRunner):
     ) -> tuple[Tensor, Tensor]:
         batch = ops.shape(inputs)[0]
         checked_states([initial_state], [self.cell.units], batch)
-        outputs = run_fixed_context_cell(
-            self.cell,
-            ops.cast(inputs, self.compute_dtype),
-            ops.cast(initial_state, self.compute_dtype),
-            *self.project(context),
-            training=training,
-        )
+        words = ops.swapaxes(ops.cast(inputs, self.compute_dtype), 0, 1)
+        loop = TimeLoop(ops.shape(words)[:2], self.cell.compute_dtype, training)
+        shares = dict(zip(("added", "reset"), self.project(context), strict=False))
+        step = make_loop_step(self.cell, loop, words, **shares)
+        outputs, _ = loop.run(step, [ops.cast(initial_state, self.compute_dtype)])
         lead = (*ops.shape(outputs)[:2], context.shape[-1])
         return outputs, ops.broadcast_to(context[:, None], lead)
 
@@ -112,7 +111,8 @@ class FixedContextDecoder(CellRunner):
         reset: Tensor | None = None,
     ) -> Tensor:
         """One step: `(B, n)`, `(B, units)` and `*project(context)` to `(B, units)`."""
-        return self.cell.step(self.cell.project(inputs) + added, state, reset)
+        net = self.cell.project(inputs) + added
+        return self.cell.make_step(NO_LOOP, net, reset=reset)(None, [state])[0]
 
     def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         return previous_mask, previous_mask
@@ -122,6 +122,3 @@ class FixedContextDecoder(CellRunner):
     ) -> Any:
         lead = tuple(inputs_shape[:2])
         return (*lead, self.cell.output_size), (*lead, context_shape[-1])
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "reset_context": self.reset_context}

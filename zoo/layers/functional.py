@@ -36,7 +36,7 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     dtype = scores.dtype
     if is_half(scores):
         # Where the score itself overflowed, the largest still wins.
-        scores = ops.clip(wide(scores), -1e29, 1e29)
+        scores = ops.clip(to_float32(scores), -1e29, 1e29)
     if mask is None:
         return ops.cast(ops.softmax(scores, axis=-1), dtype)
     # A finite minimum: -inf minus -inf would make an empty row NaN.
@@ -169,7 +169,7 @@ def is_half(x: Tensor) -> bool:
     return "16" in keras.backend.standardize_dtype(x.dtype)
 
 
-def wide(x: Tensor) -> Tensor:
+def to_float32(x: Tensor) -> Tensor:
     """Casts half precisions to float32.
 
     For what would lose differences and small products, and is rounded once, afterwards.
@@ -177,7 +177,7 @@ def wide(x: Tensor) -> Tensor:
     return ops.cast(x, "float32") if is_half(x) else x
 
 
-def as_rows(x: Tensor) -> Tensor:
+def flatten_leading(x: Tensor) -> Tensor:
     """Flattens `x` `(…, n)` to a matrix `(rows, n)`, for a product over the last axis.
 
     Where a kernel's gradient sums over one axis, JAX's compiler reads both factors as
@@ -202,7 +202,7 @@ def linear(x: Tensor, kernel: Tensor) -> Tensor:
     """
     if len(x.shape) == 2:
         return saturate(ops.matmul(x, kernel))
-    flat = saturate(ops.matmul(as_rows(x), kernel))
+    flat = saturate(ops.matmul(flatten_leading(x), kernel))
     return ops.reshape(flat, (*ops.shape(x)[:-1], kernel.shape[-1]))
 
 
@@ -265,7 +265,7 @@ def gather_rows(values: Tensor, index: Tensor) -> Tensor:
     # One gather of whole rows from a flat table is far cheaper than an
     # element-wise gather along an axis.
     index = index + ops.reshape(ops.arange(batch, dtype="int32") * length, (-1, 1, 1))
-    rows = [ops.take(as_rows(table), index, axis=0) for table in tables]
+    rows = [ops.take(flatten_leading(table), index, axis=0) for table in tables]
     return rows if isinstance(values, list) else rows[0]
 
 
@@ -291,18 +291,9 @@ def cast_weights(weights: Tensor, dtype: Any) -> Tensor:
     return ops.cast(ops.convert_to_tensor(weights), dtype)
 
 
-def fresh(initializer: Any) -> Any:
-    """Copies an initializer; a seed that the user set is kept.
-
-    One instance would give every variable the same values.
-    """
-    initializer = keras.initializers.get(initializer)
-    return initializer.clone() if hasattr(initializer, "clone") else initializer
-
-
 def scan(
-    step: Callable, inputs: Tensor, initial_states: list[Tensor], reverse: bool = False
-) -> tuple[Tensor, list[Tensor]]:
+    step: Callable, inputs: Tensor, initial_states: Any, reverse: bool = False
+) -> tuple[Tensor, Any]:
     """Runs `step` over the time axis of `inputs` with Keras's recurrent engine.
 
     Unlike `keras.layers.RNN` it takes any function, so that loop-invariant tensors
@@ -311,38 +302,46 @@ def scan(
 
     Args:
         step: function `(x_t, states) -> (output, new_states)`; `x_t` is `(B, n)`,
-            `states` a list of tensors, `output` one tensor `(B, m)`.
+            `states` as the initial ones, `output` one tensor `(B, m)`.
         inputs: tensor `(B, T, n)`.
-        initial_states: list of tensors.
+        initial_states: nested tensors.
         reverse: whether to run from the last step to the first; the outputs then
             still stand at the time step that made them.
 
     Returns:
-        `(outputs, final_states)`: a tensor `(B, T, m)` and a list of tensors.
+        `(outputs, final_states)`: a tensor `(B, T, m)` and nested tensors.
 
     Example:
         >>> total = lambda x, states: (x + states[0], [x + states[0]])
         >>> zeros = keras.ops.zeros((2, 3))
         >>> outputs, final = scan(total, keras.ops.ones((2, 5, 3)), [zeros])
     """
-    states, length = list(initial_states), inputs.shape[1]
+    states, length = initial_states, inputs.shape[1]
     if length == 0:
         row = ops.zeros((ops.shape(inputs)[0], 1, inputs.shape[2]), inputs.dtype)
         return scan(step, row, states)[0][:, :0], states
     if keras.backend.backend() == "torch" or length == 1:
         outputs, order = [], range(length)
         for t in reversed(order) if reverse else order:
-            output, states = step(inputs[:, t], list(states))
+            output, states = step(inputs[:, t], states)
             outputs.append(output)
-        return ops.stack(outputs[::-1] if reverse else outputs, axis=1), list(states)
+        return ops.stack(outputs[::-1] if reverse else outputs, axis=1), states
+
+    def flat_step(x, flat):
+        states = keras.tree.pack_sequence_as(initial_states, list(flat))
+        output, states = step(x, states)
+        return output, keras.tree.flatten(states)
+
     # The engine alone: a layer made inside another's call would be traced.
     engine = types.SimpleNamespace(
-        cell=lambda x, states: step(x, list(states)),
+        cell=flat_step,
         go_backwards=reverse,
         unroll=False,
         stateful=False,
         return_sequences=True,
         zero_output_for_mask=False,
     )
+    states = keras.tree.flatten(initial_states)
     _, outputs, states = keras.layers.RNN.inner_loop(engine, inputs, states, mask=None)
-    return (ops.flip(outputs, axis=1) if reverse else outputs), list(states)
+    states = keras.tree.pack_sequence_as(initial_states, list(states))
+    return (ops.flip(outputs, axis=1) if reverse else outputs), states

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.layers.attention import Attention, mix
+from zoo.layers.attention import Attention, weighted_sum
 from zoo.layers.functional import clear_masked
 
 
@@ -58,8 +58,7 @@ class HardAttention(Attention):
                 "`attention` must be an attention layer of zoo.layers. "
                 f"Received: attention={attention!r}"
             )
-        self.attention = attention
-        self.soft_share = soft_share
+        self.configure(locals())
 
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         if not self.attention.built:
@@ -104,22 +103,10 @@ class HardAttention(Attention):
         )
         weights = choose(alpha, noise)
         single = len(query.shape) == 2
-        context = mix(
+        context = weighted_sum(
             weights[:, None] if single else weights, ops.cast(memory, weights.dtype)
         )
         return (context[:, 0] if single else context), weights
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "attention": keras.saving.serialize_keras_object(self.attention),
-            "soft_share": self.soft_share,
-        }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
-        attention = keras.saving.deserialize_keras_object(config["attention"])
-        return cls(**{**config, "attention": attention})
 
 
 def choose(alpha: Tensor, noise: Tensor | None = None) -> Tensor:

@@ -7,10 +7,11 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.checks import positive
+from zoo.layers.configured import Configured
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class ImageEncoder(keras.layers.Layer):
+class ImageEncoder(Configured, keras.layers.Layer):
     """Reads images into the annotation vectors a_i of Xu et al. 2015, section 3.1.1.
 
     Blocks of a 3 × 3 convolution, rectified units and a 2 × 2 maximum, as in the net
@@ -43,9 +44,10 @@ class ImageEncoder(keras.layers.Layer):
 
     def __init__(self, filters: Any = (32, 64, 128), **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.filters = tuple(positive("filters", count) for count in filters)
-        if not self.filters:
+        filters = tuple(positive("filters", count) for count in filters)
+        if not filters:
             raise ValueError(f"`filters` must not be empty. Received: {filters!r}")
+        self.configure(locals())
         self.convolutions = [
             keras.layers.Conv2D(
                 count,
@@ -86,9 +88,6 @@ class ImageEncoder(keras.layers.Layer):
         batch, *sides, _ = input_shape
         sides = [side and side >> len(self.filters) for side in sides]
         return (batch, *sides, self.filters[-1])
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "filters": list(self.filters)}
 
 
 def pooled(x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Initializers of matrices that stand for several."""
+"""Initializers, and variables that they draw."""
 
 from typing import Any
 
@@ -6,7 +6,22 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape
-from zoo.layers.functional import fresh
+
+
+def clone_initializer(initializer: Any) -> Any:
+    """Copies an initializer; a seed that the user set is kept.
+
+    One instance would give every variable the same values.
+    """
+    initializer = keras.initializers.get(initializer)
+    return initializer.clone() if hasattr(initializer, "clone") else initializer
+
+
+def add_variable(layer: Any, name: str, shape: Shape, initializer: Any) -> None:
+    """Gives a layer a variable as an attribute, drawn by a clone of the initializer."""
+    initializer = clone_initializer(initializer)
+    weight = layer.add_weight(name=name, shape=shape, initializer=initializer)
+    setattr(layer, name, weight)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -51,7 +66,7 @@ class PerGate(keras.initializers.Initializer):
 
     def _of_gate(self, gate):
         """A copy, since one draws the same numbers again, even with a seed."""
-        copy = fresh(self.initializer)
+        copy = clone_initializer(self.initializer)
         config = getattr(copy, "get_config", dict)()
         if isinstance(config.get("seed"), int):
             copy = type(copy).from_config({**config, "seed": config["seed"] + gate})

@@ -8,13 +8,13 @@ import numbers
 from typing import Any
 
 import keras
-from keras import initializers, ops
+from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.checks import integer, positive
-from zoo.layers.attention import Attention, mix
+from zoo.checks import integer
+from zoo.layers.attention import Attention, weighted_sum
+from zoo.layers.configured import Initializer, Size
 from zoo.layers.functional import (
-    fresh,
     gather_rows,
     linear,
     masked_softmax,
@@ -23,25 +23,17 @@ from zoo.layers.functional import (
     take_last,
     values_of,
 )
-from zoo.layers.lora import Adaptable
+from zoo.layers.initializers import add_variable
+from zoo.layers.lora import LoRALayer
 from zoo.layers.scores import make_score
 
 
 class _LocalAttention(Attention):
-    """Attention restricted to the window [centre - D, centre + D]."""
+    """Attention restricted to the window [centre - D, centre + D].
 
-    def __init__(self, score, window, kernel_initializer, **kwargs):
-        super().__init__(**kwargs)
-        self.window = positive("window", window)
-        self.kernel_initializer = initializers.get(kernel_initializer)
-        self.score = score
-        self.score_layer = make_score(
-            score, self.dtype_policy, initializer=self.kernel_initializer
-        )
-
-    def place(self, query, lengths, position):
-        """Returns the window's centre, int `(B, T)`, and p_t, float, or None."""
-        raise NotImplementedError
+    A subclass gives `place(query, lengths, position)`: the window's centre, int
+    `(B, T)`, and p_t, float, or None.
+    """
 
     def attention_window(self, query, mask, position=None):
         """Where the layer looks.
@@ -79,7 +71,7 @@ class _LocalAttention(Attention):
         near = ops.logical_and(near, mask)
         weights = masked_softmax(self.score_layer(query, keys), near)
         weights = self._gaussian(weights, places, focus)
-        return mix(weights, memory), weights
+        return weighted_sum(weights, memory), weights
 
     def _gathers(self, length):
         # Measured on CPU: copying the windows out of the memory pays only once the
@@ -116,24 +108,6 @@ class _LocalAttention(Attention):
         window = ops.cast(self.window, "float32")  # the explorer gives a tensor
         bell = ops.exp(-2.0 * ops.square(distance / window))
         return weights * ops.cast(bell, weights.dtype)
-
-    def get_config(self):
-        score = self.score
-        if not isinstance(score, str):
-            score = keras.saving.serialize_keras_object(score)
-        return {
-            **super().get_config(),
-            "score": score,
-            "window": self.window,
-            "kernel_initializer": initializers.serialize(self.kernel_initializer),
-        }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
-        if isinstance(config.get("score"), dict):
-            score = keras.saving.deserialize_keras_object(config["score"])
-            config = {**config, "score": score}
-        return cls(**config)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -174,14 +148,17 @@ class LocalMonotonicAttention(_LocalAttention):
 
     def __init__(
         self,
-        score: str = "general",
-        window: int = 10,
+        score: Any = "general",
+        window: Size = 10,
         reverse: bool = False,
-        kernel_initializer: Any = "glorot_uniform",
+        kernel_initializer: Initializer = "glorot_uniform",
         **kwargs: Any,
     ) -> None:
-        super().__init__(score, window, kernel_initializer, **kwargs)
-        self.reverse = bool(reverse)
+        super().__init__(**kwargs)
+        self.configure(locals())
+        self.score_layer = make_score(
+            score, self.dtype_policy, initializer=self.kernel_initializer
+        )
 
     def call(
         self,
@@ -220,12 +197,9 @@ class LocalMonotonicAttention(_LocalAttention):
             centre = last - centre
         return ops.broadcast_to(centre, ops.shape(query)[:2]), None
 
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "reverse": self.reverse}
-
 
 @keras.saving.register_keras_serializable(package="zoo")
-class LocalPredictiveAttention(Adaptable, _LocalAttention):
+class LocalPredictiveAttention(LoRALayer, _LocalAttention):
     """Luong et al. 2015, section 3.2, "local-p": equations 9 and 10.
 
     p_t = S · sigmoid(v_p · tanh(h_t W_p)); the window is centred on floor(p_t), kept
@@ -257,25 +231,22 @@ class LocalPredictiveAttention(Adaptable, _LocalAttention):
 
     def __init__(
         self,
-        score: str = "general",
-        window: int = 10,
-        units: int | None = None,
-        kernel_initializer: Any = "glorot_uniform",
+        score: Any = "general",
+        window: Size = 10,
+        units: Size | None = None,
+        kernel_initializer: Initializer = "glorot_uniform",
         **kwargs: Any,
     ) -> None:
-        super().__init__(score, window, kernel_initializer, **kwargs)
-        self.units = None if units is None else positive("units", units)
+        super().__init__(**kwargs)
+        self.configure(locals())
+        self.score_layer = make_score(
+            score, self.dtype_policy, initializer=self.kernel_initializer
+        )
 
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         units = self.units or query_shape[-1]
-        self.W_p = self.add_weight(
-            name="W_p",
-            shape=(query_shape[-1], units),
-            initializer=fresh(self.kernel_initializer),
-        )
-        self.v_p = self.add_weight(
-            name="v_p", shape=(units,), initializer=fresh(self.kernel_initializer)
-        )
+        add_variable(self, "W_p", (query_shape[-1], units), self.kernel_initializer)
+        add_variable(self, "v_p", (units,), self.kernel_initializer)
         super().build(query_shape, memory_shape)
 
     def place(self, query: Tensor, lengths: Any, position: Tensor) -> Any:
@@ -287,6 +258,3 @@ class LocalPredictiveAttention(Adaptable, _LocalAttention):
         last = ops.maximum(lengths - 1, 0)
         centre = ops.cast(ops.floor(ops.stop_gradient(focus)), "int32")
         return ops.clip(centre, 0, last), focus
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "units": self.units}

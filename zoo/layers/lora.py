@@ -11,7 +11,7 @@ from keras import ops
 from zoo.backend import Tensor
 from zoo.layers.initializers import in_float32
 
-# The sums W + A B that stand for a while, by layer and name; see `sums_kept`.
+# The sums W + A B that stand for a while, by layer and name; see `merged_lora`.
 _SUMS: contextvars.ContextVar[dict[tuple[int, str], Tensor]]
 _SUMS = contextvars.ContextVar("sums")
 
@@ -49,7 +49,7 @@ def factors(layer: Any, name: str) -> tuple[Any, Any]:
     return getattr(layer, f"lora_{name}_a"), getattr(layer, f"lora_{name}_b")
 
 
-class Adaptable:
+class LoRALayer:
     """Base of layers whose matrices LoRA can adapt, before `keras.layers.Layer`.
 
     It is for layers that read their matrices as attributes: whatever loop runs them
@@ -140,13 +140,13 @@ class Adaptable:
 
 
 @contextlib.contextmanager
-def sums_kept(layers: Iterable[keras.Layer]) -> Iterator[None]:
+def merged_lora(layers: Iterable[keras.Layer]) -> Iterator[None]:
     """Computes W + A B of adapted layers once, before a loop whose steps read them.
 
     Args:
         layers: of any kind. Their weights must not change meanwhile.
     """
-    adapted = [x for x in layers if isinstance(x, Adaptable) and x.lora_enabled]
+    adapted = [x for x in layers if isinstance(x, LoRALayer) and x.lora_enabled]
     sums = {
         (id(layer), name): getattr(layer, name)
         for layer in adapted

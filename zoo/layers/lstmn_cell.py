@@ -1,33 +1,40 @@
 """One step of the Long Short-Term Memory-Network: an LSTM that attends to its past."""
 
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.checks import one_of, positive
-from zoo.layers.attention import mix
+from zoo.layers.attention import weighted_sum
+from zoo.layers.configured import Configured, Initializer, Size
 from zoo.layers.functional import (
-    as_rows,
     cast_weights,
     clear_masked,
-    fresh,
+    columns,
+    flatten_leading,
     linear,
     masked_softmax,
+    scan,
 )
-from zoo.layers.lora import Adaptable
+from zoo.layers.initializers import clone_initializer
+from zoo.layers.lora import LoRALayer
 
-# The weights by which a step reads a source.
-FUSED = {
-    None: [],
-    "shallow": ["W_q", "context_kernel", "u"],
-    "deep": ["W_gammatilde", "W_r", "u"],
-}
+
+class LSTMNState(NamedTuple):
+    """What an `LSTMNCell` remembers between two steps."""
+
+    tape: Tensor  # h, c and h W_h of each slot side by side, (B, L, …)
+    seen: Tensor  # 1 where a slot is looked at, else 0, (B, L)
+    h: Tensor  # of the last step, (B, units)
+    c: Tensor
+    htilde: Tensor
+    gamma: list[Tensor]  # [γ~] with deep fusion
+    position: Tensor  # steps so far, int32 (B,)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class LSTMNCell(Adaptable, keras.layers.Layer):
+class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
     """One step of Cheng, Dong & Lapata 2016, section 3.2.
 
     All past hidden states h_i and memories c_i stay on two tapes:
@@ -93,21 +100,15 @@ class LSTMNCell(Adaptable, keras.layers.Layer):
 
     def __init__(
         self,
-        units: int,
-        attention_units: int | None = None,
-        fusion: str | None = None,
-        kernel_initializer: Any = "glorot_uniform",
+        units: Size,
+        attention_units: Size | None = None,
+        fusion: Literal[None, "shallow", "deep"] = None,
+        kernel_initializer: Initializer = "glorot_uniform",
         unit_forget_bias: bool = True,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.units = positive("units", units)
-        self.unit_forget_bias = bool(unit_forget_bias)
-        if attention_units is not None:
-            attention_units = positive("attention_units", attention_units)
-        self.attention_units = attention_units
-        self.fusion = one_of("fusion", fusion, FUSED)
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.configure(locals())
 
     def build(self, inputs_shape: Shape, skip: int = 0) -> None:
         """Makes the weights.
@@ -134,7 +135,7 @@ class LSTMNCell(Adaptable, keras.layers.Layer):
             matrices |= {"W_xgamma": (self.query_size, a), "W_gammatilde": (n, a)}
             matrices["W_r"] = (n + size, n)
         for name, shape in matrices.items():
-            initializer = fresh(self.kernel_initializer)
+            initializer = clone_initializer(self.kernel_initializer)
             if len(shape) == 1:  # of a matrix with one column
                 initializer = _as_column(initializer)
             weight = self.add_weight(name=name, shape=shape, initializer=initializer)
@@ -149,19 +150,11 @@ class LSTMNCell(Adaptable, keras.layers.Layer):
         gate = ops.arange(shape[0]) // self.units
         return ops.cast(gate == 1, dtype) * float(self.unit_forget_bias)
 
-    def _cast(self, *names):
-        return [cast_weights(getattr(self, name), self.compute_dtype) for name in names]
+    def _cast(self, name):
+        return cast_weights(getattr(self, name), self.compute_dtype)
 
-    def step_weights(self) -> dict[str, Tensor]:
-        """Returns the matrices of a step, in the compute dtype, by name.
-
-        Of W_r the rows of γ~_t: x_t is projected before.
-        """
-        names = ["recurrent_kernel", "W_htilde", "W_h", "v", *FUSED[self.fusion]]
-        weights = dict(zip(names, self._cast(*names), strict=True))
-        if self.fusion == "deep":
-            weights["W_r"] = weights["W_r"][: self.units]
-        return weights
+    def _times(self, x, name):
+        return linear(x, self._cast(name))
 
     # === Before the loop ===
     def project(self, inputs: Tensor) -> Tensor:
@@ -171,12 +164,12 @@ class LSTMNCell(Adaptable, keras.layers.Layer):
         the source's query.
         """
         inputs = ops.cast(inputs, self.compute_dtype)
-        kernel, bias, W_x = self._cast("kernel", "bias", "W_x")
         shown = inputs[..., : self.query_size]
-        parts = [linear(inputs, kernel) + bias, linear(shown, W_x)]
+        net = self._times(inputs, "kernel") + self._cast("bias")
+        parts = [net, self._times(shown, "W_x")]
         if self.fusion == "deep":
-            W_r, b_r, W_xgamma = self._cast("W_r", "b_r", "W_xgamma")
-            parts += [linear(inputs, W_r[self.units :]) + b_r, linear(shown, W_xgamma)]
+            W_r, b_r = self._cast("W_r")[self.units :], self._cast("b_r")
+            parts += [linear(inputs, W_r) + b_r, self._times(shown, "W_xgamma")]
         return ops.concatenate(parts, axis=-1)
 
     def project_source(
@@ -190,52 +183,49 @@ class LSTMNCell(Adaptable, keras.layers.Layer):
             clear_masked(ops.cast(x, self.compute_dtype), mask)
             for x in (hidden, memory)
         )
-        [W_gamma] = self._cast("W_gamma")
         return {
-            "keys": linear(hidden, W_gamma),
+            "keys": self._times(hidden, "W_gamma"),
             "values": ops.concatenate([hidden, memory], axis=-1),
             "mask": ops.cast(mask, "bool"),
         }
 
     def make_states(
         self, batch_size: int, length: int, initial: Any = None
-    ) -> list[Tensor]:
+    ) -> LSTMNState:
         """Room for `length` steps behind slot 0.
 
         Args:
             batch_size, length: ints.
             initial: `[h, c]`, each `(B, units)`, for slot 0; zeros by default.
-
-        Returns:
-            A list: the tapes of h, c and h W_h side by side `(B, length + 1, …)`, which
-            slots are written `(B, length + 1)`, the last h and c, h~ (and γ~ with deep
-            fusion), the position int32 `(B,)`.
         """
         dtype, n = self.compute_dtype, self.units
         zeros = ops.zeros((batch_size, n), dtype=dtype)
         h, c = (ops.cast(s, dtype) for s in initial) if initial else (zeros, zeros)
-        [W_h] = self._cast("W_h")
-        first = ops.concatenate([h, c, ops.matmul(h, W_h)], axis=-1)[:, None]
         slots = ops.arange(length + 1, dtype="int32")[None]
-        real = ops.cast(ops.tile(slots == 0, (batch_size, 1)), dtype)
-        tape = first * real[..., None]
-        fed = [zeros, zeros] if self.fusion == "deep" else [zeros]
-        return [tape, real, h, c, *fed, ops.zeros((batch_size,), dtype="int32")]
+        seen = ops.cast(ops.tile(slots == 0, (batch_size, 1)), dtype)
+        tape = self._slot(h, c) * seen[..., None]
+        gamma = [zeros] if self.fusion == "deep" else []
+        position = ops.zeros((batch_size,), dtype="int32")
+        return LSTMNState(tape, seen, h, c, zeros, gamma, position)
+
+    def _slot(self, h, c):
+        """A slot of the tape `(B, 1, …)`."""
+        return ops.concatenate([h, c, self._times(h, "W_h")], axis=-1)[:, None]
 
     # === One step ===
     def advance(
         self,
         x: Tensor,
-        states: list[Tensor],
+        state: LSTMNState,
         source: Tensor | None = None,
         keep: Tensor | None = None,
         starts: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor, Tensor | None, list[Tensor]]:
+    ) -> tuple[Tensor, Tensor, Tensor, LSTMNState]:
         """One step.
 
         Args:
             x: `(B, m)` of `project`.
-            states: from `make_states` or the last step.
+            state: from `make_states` or the last step.
             source: from `project_source`, with fusion; of fewer rows where several
                 consecutive ones (a beam's hypotheses) share a sentence.
             keep: `(B, 1)` bool, false where the step is a pad; None for no pads.
@@ -243,79 +233,96 @@ class LSTMNCell(Adaptable, keras.layers.Layer):
                 A pad starts nothing. Without fusion.
 
         Returns:
-            `(h, c, alignment, states)`: `(B, units)` twice, the weights on the source
-            `(B, S)` or None, a list.
+            `(h, c, weights, state)`: `(B, units)` twice, the weights on the source
+            `(B, S)`, or, without fusion, on the tape.
         """
-        tape, real, last_h, last_c, htilde, *fed, position = states
-        slots = ops.arange(ops.shape(tape)[1], dtype="int32")[None]
         if starts is not None:
-            starts = self.checked_starts(starts, keep)
-            last = ops.max(ops.where(real > 0, slots, 0), axis=1, keepdims=True)
-            real = ops.where(starts, ops.cast(slots == last, real.dtype), real)
-            htilde = ops.where(starts, 0.0, htilde)
-        w, old = self.step_weights(), [last_h, last_c, htilde, *fed]
-        *new, alignment = self.equations(
-            w, x, tape, real > 0, last_h, htilde, fed[0] if fed else None, source
-        )
-        new = new[: len(old)]
-        h, c = new[:2]
-
-        here = slots == position[:, None] + 1
+            state = self._start_anew(state, starts, keep)
+        h, c, htilde, gamma, weights = self.equations(x, state, source)
+        new, old = (h, c, htilde, gamma), state[2:6]
+        here = self._slots(state) == state.position[:, None] + 1
         if keep is not None:
             here = ops.logical_and(here, keep)
-            new = [ops.where(keep, a, b) for a, b in zip(new, old, strict=True)]
-        row = ops.concatenate([h, c, ops.matmul(h, w["W_h"])], axis=-1)
-        tape = ops.where(here[..., None], row[:, None], tape)
-        real = ops.where(here, ops.ones_like(real), real)
-        return h, c, alignment, [tape, real, *new, position + 1]
+            new = keras.tree.map_structure(lambda a, b: ops.where(keep, a, b), new, old)
+        tape = ops.where(here[..., None], self._slot(h, c), state.tape)
+        seen = ops.where(here, ops.ones_like(state.seen), state.seen)
+        return h, c, weights, LSTMNState(tape, seen, *new, state.position + 1)
 
     def equations(
-        self,
-        w: dict[str, Tensor],
-        x: Tensor,
-        tape: Tensor,
-        seen: Tensor,
-        h: Tensor,
-        htilde: Tensor,
-        gamma: Tensor | None = None,
-        source: dict[str, Tensor] | None = None,
-    ) -> tuple:
+        self, x: Tensor, state: LSTMNState, source: dict[str, Tensor] | None = None
+    ) -> tuple[Tensor, Tensor, Tensor, list[Tensor], Tensor]:
         """Sections 3.2 and, with fusion, 4.
 
-        Args:
-            w: `step_weights()`.
-            x: `(B, m)` of `project`.
-            tape: `(B, L, …)`, h_i, c_i and h_i W_h side by side.
-            seen: bool `(B, L)`, the slots that are looked at.
-            h, htilde: h_{t-1} and h~_{t-1}.
-            gamma: γ~_{t-1}, with deep fusion.
-            source: from `project_source`.
-
         Returns:
-            `(h_t, c_t, h~_t, γ~_t or None, alignment or None)`.
+            `(h_t, c_t, h~_t, [γ~_t] or [], weights)`.
         """
-        n, alignment = self.units, None
+        gamma: list[Tensor] = []
         net, query, *more = self._parts(x)  # x_t times W, W_x, W_r, W_xγ
-        query = query + ops.matmul(htilde, w["W_htilde"])  # x_t W_x + h~_{t-1} W_h~
-        read, _ = self.recall(query, tape, seen, w["v"])
+        query = query + self._times(state.htilde, "W_htilde")
+        read, weights = self.recall(query, state.tape, state.seen > 0, self._cast("v"))
         htilde, ctilde = ops.split(read, 2, axis=-1)
-        net = net + ops.matmul(htilde, w["recurrent_kernel"])  # [h~_t; x_t] W
+        net = net + self._times(htilde, "recurrent_kernel")  # [h~_t; x_t] W
         if self.fusion == "shallow":
-            query = ops.matmul(h, w["W_q"])
-            read, alignment = self.read(query, source, w["u"])
-            net = net + ops.matmul(read[:, :n], w["context_kernel"])
+            query = self._times(state.h, "W_q")
+            read, weights = self.read(query, source, self._cast("u"))
+            net = net + self._times(read[:, : self.units], "context_kernel")
         elif self.fusion == "deep":
             share, query = more
-            query = query + ops.matmul(gamma, w["W_gammatilde"])
-            read, alignment = self.read(query, source, w["u"])
-            gamma, alpha = ops.split(read, 2, axis=-1)
-            r = ops.sigmoid(share + ops.matmul(gamma, w["W_r"]))
+            query = query + self._times(state.gamma[0], "W_gammatilde")
+            read, weights = self.read(query, source, self._cast("u"))
+            gammatilde, alpha = ops.split(read, 2, axis=-1)
+            W_r = self._cast("W_r")[: self.units]
+            r = ops.sigmoid(share + linear(gammatilde, W_r))
+            gamma = [gammatilde]
         i, f, candidate, o = ops.split(net, 4, axis=-1)
         c = ops.sigmoid(f) * ctilde + ops.sigmoid(i) * ops.tanh(candidate)
         if self.fusion == "deep":
             c = r * alpha + c
-        h = ops.sigmoid(o) * ops.tanh(c)
-        return h, c, htilde, gamma, alignment
+        return ops.sigmoid(o) * ops.tanh(c), c, htilde, gamma, weights
+
+    def run(
+        self,
+        inputs: Tensor,
+        mask: Tensor | None = None,
+        initial: Any = None,
+        source: Any = None,
+        starts: Tensor | None = None,
+        return_weights: bool = False,
+    ) -> tuple[Tensor, Tensor, Tensor | None, list[Tensor]]:
+        """Steps over a sequence.
+
+        Args:
+            inputs: `(B, T, n)`.
+            mask: bool `(B, T)`, true where real, or None.
+            initial: `[h, c]`, zeros by default.
+            source: from `project_source`, with fusion; it has as many rows.
+            starts: bool `(B, T)`, true where the tapes start anew; None for nowhere.
+            return_weights: whether those of `advance` are wanted.
+
+        Returns:
+            `(h, c, weights, [h, c])`: `(B, T, units)` twice, zeros at pads; the weights
+            or None; the last real step's.
+        """
+        x, n = self.project(inputs), self.units
+        size, width = ops.shape(x)[:2], x.shape[-1]
+        flags = [
+            ops.cast(ops.convert_to_tensor(flag), x.dtype)[..., None]
+            for flag in (mask, starts)
+            if flag is not None
+        ]
+
+        def step(row, state):
+            keep = None if mask is None else row[:, width : width + 1] > 0
+            begins = None if starts is None else row[:, -1:] > 0
+            *found, state = self.advance(row[:, :width], state, source, keep, begins)
+            found = ops.concatenate(found[: 2 + return_weights], axis=-1)
+            return (found if keep is None else ops.where(keep, found, 0.0)), state
+
+        rows = ops.concatenate([x, *flags], axis=-1)
+        outputs, state = scan(step, rows, self.make_states(*size, initial))
+        h, c = columns(outputs, 0, n), columns(outputs, n, 2 * n)
+        weights = outputs[..., 2 * n :] if return_weights else None
+        return h, c, weights, [state.h, state.c]
 
     def _parts(self, x):
         """The parts of `project`."""
@@ -323,8 +330,11 @@ class LSTMNCell(Adaptable, keras.layers.Layer):
         ends = {None: [], "shallow": [], "deep": [4 * n + a, 5 * n + a]}[self.fusion]
         return ops.split(x, [4 * n, *ends], axis=-1)
 
-    def checked_starts(self, starts: Tensor, mask: Tensor | None = None) -> Tensor:
-        """`starts` as a bool tensor, false at pads.
+    def _slots(self, state):
+        return ops.arange(ops.shape(state.tape)[1], dtype="int32")[None]
+
+    def _start_anew(self, state, starts, keep):
+        """The state of which, where the tapes start anew, the last slot alone is seen.
 
         Raises:
             ValueError: with fusion.
@@ -335,7 +345,11 @@ class LSTMNCell(Adaptable, keras.layers.Layer):
                 f"fusion={self.fusion!r} and `starts`"
             )
         starts = ops.cast(ops.convert_to_tensor(starts), "bool")
-        return starts if mask is None else ops.logical_and(starts, mask)
+        starts = starts if keep is None else ops.logical_and(starts, keep)
+        slots, seen = self._slots(state), state.seen
+        last = ops.max(ops.where(seen > 0, slots, 0), axis=1, keepdims=True)
+        seen = ops.where(starts, ops.cast(slots == last, seen.dtype), seen)
+        return state._replace(seen=seen, htilde=ops.where(starts, 0.0, state.htilde))
 
     def recall(
         self, query: Tensor, tape: Tensor, seen: Tensor, v: Tensor
@@ -353,18 +367,8 @@ class LSTMNCell(Adaptable, keras.layers.Layer):
         read, weights = attend(
             query, source["keys"], u, source["mask"], source["values"]
         )
-        read = as_rows(read)
+        read = flatten_leading(read)
         return read, ops.reshape(weights, (-1, ops.shape(weights)[-1]))
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "attention_units": self.attention_units,
-            "fusion": self.fusion,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "unit_forget_bias": self.unit_forget_bias,
-        }
 
 
 def attend(
@@ -378,7 +382,7 @@ def attend(
     hidden = ops.tanh(query[:, :, None] + keys[:, None])
     scores = linear(hidden, vector[:, None])[..., 0]
     weights = masked_softmax(scores, mask[:, None])
-    return mix(weights, values), weights
+    return weighted_sum(weights, values), weights
 
 
 def _as_column(initializer):

@@ -6,13 +6,14 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.checks import positive, rate
-from zoo.layers.functional import checked_states, columns, fresh, scan, steps_mask
+from zoo.layers.configured import Configured, Initializer, Rate, Size
+from zoo.layers.functional import checked_states, steps_mask
+from zoo.layers.initializers import clone_initializer
 from zoo.layers.lstmn_cell import LSTMNCell
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class LSTMN(keras.layers.Layer):
+class LSTMN(Configured, keras.layers.Layer):
     """A stack of `LSTMNCell` layers over sequences (Cheng, Dong & Lapata 2016).
 
     Layer k + 1 reads h_t of layer k and, by a skip connection (Graves 2013), x_t; its
@@ -57,34 +58,26 @@ class LSTMN(keras.layers.Layer):
 
     def __init__(
         self,
-        units: int,
-        num_layers: int = 1,
-        attention_units: int | None = None,
-        fusion: str | None = None,
+        units: Size,
+        num_layers: Size = 1,
+        attention_units: Any = None,
+        fusion: Any = None,
         skip: bool = True,
-        dropout: float = 0.0,
-        kernel_initializer: Any = "glorot_uniform",
+        dropout: Rate = 0.0,
+        kernel_initializer: Initializer = "glorot_uniform",
         seed: Any = None,
         unit_forget_bias: bool = True,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.units = positive("units", units)
-        self.num_layers = positive("num_layers", num_layers)
-        self.attention_units = attention_units
-        self.fusion = fusion
-        self.skip = skip
-        self.dropout = rate("dropout", dropout)
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.seed = seed
-        self.unit_forget_bias = bool(unit_forget_bias)
+        self.configure(locals())
         self.supports_masking = True
         self.cells = [
             LSTMNCell(
                 units,
                 attention_units,
                 fusion,
-                kernel_initializer=fresh(self.kernel_initializer),
+                kernel_initializer=clone_initializer(self.kernel_initializer),
                 unit_forget_bias=unit_forget_bias,
                 dtype=self.dtype_policy,
                 name=f"lstmn_{layer}",
@@ -141,13 +134,14 @@ class LSTMN(keras.layers.Layer):
         source: Tensor | None = None,
         training: bool = False,
         starts: Tensor | None = None,
+        return_weights: bool = False,
     ) -> tuple:
         """Does what a call does, and returns the tapes and the weights as well.
 
         Returns:
             `(tapes, weights, states)`: each layer's `(h, c)`, each `(B, T, units)`; the
-            top layer's weights on the source `(B, T, S)` or None; each layer's last
-            `[h, c]`.
+            top layer's weights on the source `(B, T, S)`, or on its tape without
+            fusion, if wanted; each layer's last `[h, c]`.
         """
         if (self.fusion is None) != (source is None):
             raise ValueError(
@@ -161,9 +155,11 @@ class LSTMN(keras.layers.Layer):
             if initial_states:
                 batch = ops.shape(inputs)[0]
                 initial = checked_states(initial_states[index], [self.units] * 2, batch)
-            memory = source[index] if source else None
+            memory, top = source and source[index], cell is self.cells[-1]
             x = self.drop(x, training=training)
-            h, c, weights, last = run_cell(cell, x, mask, initial, memory, starts)
+            h, c, weights, last = cell.run(
+                x, mask, initial, memory, starts, return_weights and top
+            )
             tapes.append((h, c))
             states.append(last)
             x = ops.concatenate([h, inputs], axis=-1) if self.skip else h
@@ -180,27 +176,7 @@ class LSTMN(keras.layers.Layer):
             `(B, T, T + 1)`: step t's weights on the slots of the tape, of which slot 0
             is the start, slot i what was written at step i - 1. Undefined at padding.
         """
-        tapes, *_ = self.run(inputs, mask)
-        inputs, cell = ops.cast(inputs, self.compute_dtype), self.cells[-1]
-        x = inputs
-        if self.num_layers > 1:
-            x = tapes[-2][0]
-            x = ops.concatenate([x, inputs], axis=-1) if self.skip else x
-        w, (h, c) = cell.step_weights(), tapes[-1]
-        tape = ops.concatenate([h, c, ops.matmul(h, w["W_h"])], axis=-1)
-        tape = ops.pad(tape, [(0, 0), (1, 0), (0, 0)])
-        slots = ops.arange(ops.shape(tape)[1], dtype="int32")[None]
-
-        def step(x, states):  # x: x_t W, for the gates, and x_t W_x
-            htilde, position = states
-            query = x[:, 4 * self.units :] + ops.matmul(htilde, w["W_htilde"])
-            read, weights = cell.recall(query, tape, slots <= position, w["v"])
-            return weights, [read[:, : self.units], position + 1]
-
-        batch = ops.shape(inputs)[0]
-        first = ops.zeros((batch, self.units), dtype=inputs.dtype)
-        start = [first, ops.zeros((batch, 1), dtype="int32")]
-        return scan(step, cell.project(x), start)[0]
+        return self.run(inputs, mask, return_weights=True)[1]
 
     def make_states(
         self, batch_size: int, length: int, initial_states: list[Tensor] | None = None
@@ -221,20 +197,18 @@ class LSTMN(keras.layers.Layer):
     ) -> tuple:
         """Takes one step with inputs `(B, n)`.
 
-        Returns `(h of the top layer, its weights on the source or None, states)`; NaN
+        Returns `(h of the top layer, its weights as `run`'s, states)`; NaN
         where the states have no room left. `starts`: `(B, 1)`.
         """
         inputs = ops.cast(inputs, self.compute_dtype)
         x, new_states = inputs, []
         for index, cell in enumerate(self.cells):
-            memory = source[index] if source else None
             h, _, weights, state = cell.advance(
-                cell.project(x), states[index], memory, starts=starts
+                cell.project(x), states[index], source and source[index], starts=starts
             )
             new_states.append(state)
             x = ops.concatenate([h, inputs], axis=-1) if self.skip else h
-        tape, *_, position = states[0]
-        room = position + 1 < ops.shape(tape)[1]
+        room = states[0].position + 1 < ops.shape(states[0].tape)[1]
         return ops.where(room[:, None], h, float("nan")), weights, new_states
 
     def compute_output_shape(self, inputs_shape: Shape) -> Any:
@@ -244,60 +218,3 @@ class LSTMN(keras.layers.Layer):
 
     def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         return previous_mask, None
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "num_layers": self.num_layers,
-            "attention_units": self.attention_units,
-            "fusion": self.fusion,
-            "skip": self.skip,
-            "dropout": self.dropout,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "seed": self.seed,
-            "unit_forget_bias": self.unit_forget_bias,
-        }
-
-
-def run_cell(
-    cell: LSTMNCell,
-    inputs: Tensor,
-    mask: Tensor | None = None,
-    initial: Any = None,
-    source: Any = None,
-    starts: Tensor | None = None,
-) -> tuple[Tensor, Tensor, Tensor | None, list[Tensor]]:
-    """The cell's `advance` over a sequence.
-
-    Args:
-        cell: built.
-        inputs: `(B, T, n)`.
-        mask: bool `(B, T)`, true where real, or None.
-        initial: `[h, c]`, zeros by default.
-        source: from `project_source`, with fusion; it has as many rows.
-        starts: bool `(B, T)`, true where the tapes start anew; None for nowhere.
-
-    Returns:
-        `(h, c, weights, [h, c])`: `(B, T, units)` twice, zeros at pads; the weights on
-        the source `(B, T, S)` or None; the last real step's.
-    """
-    x, n = cell.project(inputs), cell.units
-    size, width = ops.shape(x)[:2], x.shape[-1]
-    flags = [
-        ops.cast(ops.convert_to_tensor(flag), x.dtype)[..., None]
-        for flag in (mask, starts)
-        if flag is not None
-    ]
-
-    def step(row, states):
-        keep = None if mask is None else row[:, width : width + 1] > 0
-        begins = None if starts is None else row[:, -1:] > 0
-        *found, states = cell.advance(row[:, :width], states, source, keep, begins)
-        found = ops.concatenate([x for x in found if x is not None], axis=-1)
-        return (found if keep is None else ops.where(keep, found, 0.0)), states
-
-    rows = ops.concatenate([x, *flags], axis=-1)
-    outputs, states = scan(step, rows, cell.make_states(*size, initial))
-    h, c = columns(outputs, 0, n), columns(outputs, n, 2 * n)
-    return h, c, None if source is None else outputs[..., 2 * n :], states[2:4]

@@ -9,15 +9,15 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.checks import positive
 from zoo.layers.attention import MemoryLayer
+from zoo.layers.configured import Initializer, Size
 from zoo.layers.functional import (
-    as_rows,
     clear_masked,
-    fresh,
+    flatten_leading,
     masked_softmax,
     read_mask,
     saturate,
 )
-from zoo.layers.initializers import in_float32
+from zoo.layers.initializers import clone_initializer, in_float32
 
 
 def sinusoids(positions: Tensor, size: int, dtype: str = "float32") -> Tensor:
@@ -92,15 +92,13 @@ class MultiHeadAttention(MemoryLayer):
 
     def __init__(
         self,
-        num_heads: int,
+        num_heads: Size,
         use_bias: bool = False,
-        kernel_initializer: Any = "glorot_uniform",
+        kernel_initializer: Initializer = "glorot_uniform",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.num_heads = positive("num_heads", num_heads)
-        self.use_bias = use_bias
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.configure(locals())
 
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         size = query_shape[-1]
@@ -116,7 +114,7 @@ class MultiHeadAttention(MemoryLayer):
                 size,
                 use_bias=self.use_bias,
                 kernel_initializer=in_float32(
-                    fresh(self.kernel_initializer), self.variable_dtype
+                    clone_initializer(self.kernel_initializer), self.variable_dtype
                 ),
                 dtype=self.dtype_policy,
                 name=f"W_{name}",
@@ -162,7 +160,7 @@ class MultiHeadAttention(MemoryLayer):
     def _heads(self, layer, x):
         """Projects `(B, T, d)` and cuts it into heads, `(B, h, T, d_k)`."""
         batch, length = ops.shape(x)[:2]
-        x = saturate(layer(as_rows(x)))
+        x = saturate(layer(flatten_leading(x)))
         x = ops.reshape(x, (batch, length, self.num_heads, self.head_size))
         return ops.swapaxes(x, 1, 2)
 
@@ -176,11 +174,3 @@ class MultiHeadAttention(MemoryLayer):
     def compute_output_shape(self, query_shape: Shape, memory_shape: Shape) -> Any:
         batch, time = query_shape[:2]
         return tuple(query_shape), (batch, self.num_heads, time, memory_shape[1])
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "use_bias": self.use_bias,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-        }

@@ -3,16 +3,17 @@
 from typing import Any
 
 import keras
-from keras import initializers, ops
+from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.checks import positive
-from zoo.layers.functional import cast_weights, fresh, linear
-from zoo.layers.lora import Adaptable
+from zoo.layers.configured import Configured, Initializer, Size
+from zoo.layers.functional import cast_weights, linear
+from zoo.layers.initializers import add_variable
+from zoo.layers.lora import LoRALayer
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class MaxoutReadout(Adaptable, keras.layers.Layer):
+class MaxoutReadout(Configured, LoRALayer, keras.layers.Layer):
     """Deep output with one maxout layer (Bahdanau et al. 2015, appendix A.2.2).
 
         t~ = s U_o + y E V_o + c C_o + b_o       2 l values
@@ -49,32 +50,24 @@ class MaxoutReadout(Adaptable, keras.layers.Layer):
 
     def __init__(
         self,
-        units: int,
+        units: Size,
         use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
+        kernel_initializer: Initializer = "glorot_uniform",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.units = positive("units", units)
-        self.use_bias = use_bias
-        self.kernel_initializer = initializers.get(kernel_initializer)
+        self.configure(locals())
 
     def build(
         self, state_shape: Shape, embedding_shape: Shape, context_shape: Shape
     ) -> None:
         shapes = {"U_o": state_shape, "V_o": embedding_shape, "C_o": context_shape}
         for name, shape in shapes.items():
-            weight = self.add_weight(
-                name=name,
-                shape=(shape[-1], 2 * self.units),
-                initializer=fresh(self.kernel_initializer),
-            )
-            setattr(self, name, weight)
+            size = shape[-1], 2 * self.units
+            add_variable(self, name, size, self.kernel_initializer)
         self.b_o = None
         if self.use_bias:
-            self.b_o = self.add_weight(
-                name="b_o", shape=(2 * self.units,), initializer="zeros"
-            )
+            add_variable(self, "b_o", (2 * self.units,), "zeros")
         self.built = True
 
     def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
@@ -96,11 +89,3 @@ class MaxoutReadout(Adaptable, keras.layers.Layer):
         self, state_shape: Shape, embedding_shape: Shape, context_shape: Shape
     ) -> Any:
         return (*state_shape[:-1], self.units)
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "use_bias": self.use_bias,
-            "kernel_initializer": initializers.serialize(self.kernel_initializer),
-        }

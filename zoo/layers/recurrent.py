@@ -1,38 +1,18 @@
 """Recurrent cells run over sequences, and stacks of them."""
 
-from typing import Any
+from typing import Any, Literal
 
 import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.checks import one_of, positive, rate
+from zoo.checks import one_of
 from zoo.layers.activations import get_activation
 from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, as_list
+from zoo.layers.configured import Configured, Initializer, Rate, Size
 from zoo.layers.fast_loops.cell_loop import run_cell
-from zoo.layers.functional import checked_states, fresh, steps_mask
-
-
-class CellRunner(keras.layers.Layer):
-    """Base of the layers that run one cell over target sequences.
-
-    Args:
-        cell: a layer, which the config contains.
-    """
-
-    def __init__(self, cell: Any, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.cell = cell
-
-    def get_config(self) -> dict[str, Any]:
-        cell = keras.saving.serialize_keras_object(self.cell)
-        return {**super().get_config(), "cell": cell}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
-        cell = keras.saving.deserialize_keras_object(config["cell"])
-        return cls(**{**config, "cell": cell})
-
+from zoo.layers.functional import checked_states, steps_mask
+from zoo.layers.initializers import clone_initializer
 
 CELLS = {"lstm": LSTMCell, "gru": GRUCell, "rnn": SimpleRNNCell}
 
@@ -66,7 +46,7 @@ def _cell_options(cell, update, forget_gate, unit_forget_bias, output_activation
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class RecurrentStack(keras.layers.Layer):
+class RecurrentStack(Configured, keras.layers.Layer):
     """A stack of recurrent layers with dropout on the input of each.
 
     See Zaremba et al. 2014.
@@ -122,16 +102,16 @@ class RecurrentStack(keras.layers.Layer):
 
     def __init__(
         self,
-        units: int,
-        num_layers: int = 1,
+        units: Size,
+        num_layers: Size = 1,
         bidirectional: bool = False,
         reverse: bool = False,
         use_bias: bool = True,
-        dropout: float = 0.0,
-        kernel_initializer: Any = "glorot_uniform",
-        recurrent_initializer: Any = None,
-        bias_initializer: Any = "zeros",
-        cell: str = "lstm",
+        dropout: Rate = 0.0,
+        kernel_initializer: Initializer = "glorot_uniform",
+        recurrent_initializer: Initializer | None = None,
+        bias_initializer: Initializer = "zeros",
+        cell: Literal["lstm", "gru", "rnn"] = "lstm",
         update: str | None = None,
         forget_gate: bool = True,
         unit_forget_bias: bool = False,
@@ -149,30 +129,16 @@ class RecurrentStack(keras.layers.Layer):
                 "`unit_forget_bias` needs biases and forget gates. "
                 f"Received: use_bias={use_bias}, forget_gate={forget_gate}"
             )
-        units, num_layers = positive("units", units), positive("num_layers", num_layers)
+        self.configure(locals())
         if bidirectional and units % 2:
             raise ValueError(
                 "A bidirectional stack needs an even number of units, half for each "
                 f"direction. Received: units={units}"
             )
-        self.units = units
-        self.num_layers = num_layers
-        self.bidirectional = bidirectional
-        self.reverse = reverse
-        self.use_bias = use_bias
-        self.dropout = rate("dropout", dropout)
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
         if recurrent_initializer is None:
-            recurrent_initializer = self.kernel_initializer
-        self.recurrent_initializer = keras.initializers.get(recurrent_initializer)
-        self.bias_initializer = keras.initializers.get(bias_initializer)
-        self.cell = cell
-        self.update = update
-        self.forget_gate = bool(forget_gate)
-        self.unit_forget_bias = bool(unit_forget_bias)
+            self.recurrent_initializer = self.kernel_initializer
         self.activation = get_activation(activation or "tanh")
         self.output_activation = options.get("output_activation")
-        self.seed = seed
         self.supports_masking = True
         names = ("forward", "backward") if bidirectional else (cell,)
         self.cells = [
@@ -182,9 +148,9 @@ class RecurrentStack(keras.layers.Layer):
                     use_bias=use_bias,
                     activation=self.activation,
                     **options,
-                    kernel_initializer=fresh(self.kernel_initializer),
-                    recurrent_initializer=fresh(self.recurrent_initializer),
-                    bias_initializer=fresh(self.bias_initializer),
+                    kernel_initializer=clone_initializer(self.kernel_initializer),
+                    recurrent_initializer=clone_initializer(self.recurrent_initializer),
+                    bias_initializer=clone_initializer(self.bias_initializer),
                     dtype=self.dtype_policy,
                     name=f"{name}_{layer}",
                 )
@@ -256,27 +222,3 @@ class RecurrentStack(keras.layers.Layer):
 
     def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         return previous_mask, None
-
-    def get_config(self) -> dict[str, Any]:
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "num_layers": self.num_layers,
-            "bidirectional": self.bidirectional,
-            "reverse": self.reverse,
-            "use_bias": self.use_bias,
-            "dropout": self.dropout,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "recurrent_initializer": keras.initializers.serialize(
-                self.recurrent_initializer
-            ),
-            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
-            "cell": self.cell,
-            "update": self.update,
-            "forget_gate": self.forget_gate,
-            "unit_forget_bias": self.unit_forget_bias,
-            "activation": keras.activations.serialize(self.activation),
-            "output_activation": self.output_activation
-            and keras.activations.serialize(self.output_activation),
-            "seed": self.seed,
-        }

@@ -11,15 +11,16 @@ one or more queries.
 from typing import Any
 
 import keras
-from keras import initializers, ops
+from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.checks import positive
-from zoo.layers.functional import cast_weights, fresh, linear, wide
-from zoo.layers.lora import Adaptable
+from zoo.layers.configured import Configured, Initializer, Size
+from zoo.layers.functional import cast_weights, linear, to_float32
+from zoo.layers.initializers import add_variable
+from zoo.layers.lora import LoRALayer
 
 
-class Score(keras.layers.Layer):
+class Score(Configured, keras.layers.Layer):
     """Base class: `scores = score(query, score.project(memory))`.
 
     A part of the attention layers; used alone, it is built first by
@@ -39,6 +40,10 @@ class Score(keras.layers.Layer):
     def project(self, memory: Tensor) -> Tensor:
         """Keys `(B, S, k)` of `memory`; here the memory itself."""
         return ops.cast(memory, self.compute_dtype)
+
+    def _times(self, memory, matrix):
+        memory = ops.cast(memory, self.compute_dtype)
+        return linear(memory, cast_weights(matrix, self.compute_dtype))
 
     def compute_output_shape(self, query_shape: Shape, keys_shape: Shape) -> Any:
         return (*query_shape[:2], keys_shape[-2])
@@ -82,11 +87,11 @@ class DotScore(Score):
             # A matrix-vector product, which fuses better than a batched product.
             query, keys = _join(query, keys)
             # Infinite terms of both signs would sum to NaN.
-            scores = ops.sum(wide(query) * wide(keys), axis=-1)
+            scores = ops.sum(to_float32(query) * to_float32(keys), axis=-1)
             return _with_queries(ops.cast(scores, query.dtype))
         if len(keys.shape) == 3:
             return ops.matmul(query, ops.transpose(keys, (0, 2, 1)))
-        scores = ops.einsum("btd,btwd->btw", wide(query), wide(keys))
+        scores = ops.einsum("btd,btwd->btw", to_float32(query), to_float32(keys))
         return ops.cast(scores, query.dtype)
 
 
@@ -100,7 +105,7 @@ class ScaledDotScore(DotScore):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class GeneralScore(Adaptable, DotScore):
+class GeneralScore(LoRALayer, DotScore):
     """h_t · (h_s W_a) (Luong et al. 2015, section 3.1, "general").
 
     `W_a` has shape `(d_m, d)`: it maps the memory into the query's space, and is
@@ -110,56 +115,42 @@ class GeneralScore(Adaptable, DotScore):
     matrices = ("W_a",)
 
     def __init__(
-        self, kernel_initializer: Any = "glorot_uniform", **kwargs: Any
+        self, kernel_initializer: Initializer = "glorot_uniform", **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        self.kernel_initializer = initializers.get(kernel_initializer)
+        self.configure(locals())
 
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:
-        self.W_a = self.add_weight(
-            name="W_a",
-            shape=(memory_shape[-1], query_shape[-1]),
-            initializer=fresh(self.kernel_initializer),
-        )
+        shape = (memory_shape[-1], query_shape[-1])
+        add_variable(self, "W_a", shape, self.kernel_initializer)
         self.built = True
 
     def project(self, memory: Tensor) -> Tensor:
-        weights = cast_weights(self.W_a, self.compute_dtype)
-        return linear(ops.cast(memory, self.compute_dtype), weights)
-
-    def get_config(self) -> dict[str, Any]:
-        initializer = initializers.serialize(self.kernel_initializer)
-        return {**super().get_config(), "kernel_initializer": initializer}
+        return self._times(memory, self.W_a)
 
 
 class _TanhScore(Score):
     """v_a · tanh(query part + key part + b_a), the form that two scores share.
 
-    b_a, which the papers leave out, is there with `use_bias`.
+    b_a, which the papers leave out, is there with `use_bias`. `units` is the query's
+    size by default.
     """
 
     def __init__(
         self,
-        units=None,
-        kernel_initializer="glorot_uniform",
-        vector_initializer="glorot_uniform",
-        use_bias=False,
-        **kwargs,
-    ):
+        units: Size | None = None,
+        kernel_initializer: Initializer = "glorot_uniform",
+        vector_initializer: Initializer = "glorot_uniform",
+        use_bias: bool = False,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
-        # None for the query's size.
-        self.units = None if units is None else positive("units", units)
-        self.kernel_initializer = initializers.get(kernel_initializer)
-        self.vector_initializer = initializers.get(vector_initializer)
-        self.use_bias = bool(use_bias)
-
-    def _add(self, name, shape, initializer):
-        return self.add_weight(name=name, shape=shape, initializer=fresh(initializer))
+        self.configure(locals())
 
     def _add_vectors(self, units):
-        self.v_a = self._add("v_a", (units,), self.vector_initializer)
+        add_variable(self, "v_a", (units,), self.vector_initializer)
         if self.use_bias:
-            self.b_a = self._add("b_a", (units,), "zeros")
+            add_variable(self, "b_a", (units,), "zeros")
 
     def call(self, query, keys):
         query = self.project_query(query)
@@ -170,18 +161,9 @@ class _TanhScore(Score):
         scores = ops.squeeze(linear(hidden, ops.expand_dims(self.v_a, -1)), -1)
         return _with_queries(scores)
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "kernel_initializer": initializers.serialize(self.kernel_initializer),
-            "vector_initializer": initializers.serialize(self.vector_initializer),
-            "use_bias": self.use_bias,
-        }
-
 
 @keras.saving.register_keras_serializable(package="zoo")
-class AdditiveScore(Adaptable, _TanhScore):
+class AdditiveScore(LoRALayer, _TanhScore):
     """v_a · tanh(s W_a + h_j U_a) (Bahdanau et al. 2015, appendix A.1.2).
 
     `W_a` has shape `(d, units)`, `U_a` `(d_m, units)`.
@@ -192,21 +174,20 @@ class AdditiveScore(Adaptable, _TanhScore):
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         units = self.units or query_shape[-1]
         initializer = self.kernel_initializer
-        self.W_a = self._add("W_a", (query_shape[-1], units), initializer)
-        self.U_a = self._add("U_a", (memory_shape[-1], units), initializer)
+        add_variable(self, "W_a", (query_shape[-1], units), initializer)
+        add_variable(self, "U_a", (memory_shape[-1], units), initializer)
         self._add_vectors(units)
         self.built = True
 
     def project(self, memory: Tensor) -> Tensor:
-        weights = cast_weights(self.U_a, self.compute_dtype)
-        return linear(ops.cast(memory, self.compute_dtype), weights)
+        return self._times(memory, self.U_a)
 
     def project_query(self, query: Tensor) -> Tensor:
         return linear(query, self.W_a)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class ConcatScore(Adaptable, _TanhScore):
+class ConcatScore(LoRALayer, _TanhScore):
     """v_a · tanh([h_t; h_s] W_a) (Luong et al. 2015, section 3.1, "concat").
 
     `W_a` has shape `(d + d_m, units)`, the query's rows first. The authors' code
@@ -220,13 +201,12 @@ class ConcatScore(Adaptable, _TanhScore):
         self.query_size = query_shape[-1]
         units = self.units or query_shape[-1]
         shape = (query_shape[-1] + memory_shape[-1], units)
-        self.W_a = self._add("W_a", shape, self.kernel_initializer)
+        add_variable(self, "W_a", shape, self.kernel_initializer)
         self._add_vectors(units)
         self.built = True
 
     def project(self, memory: Tensor) -> Tensor:
-        weights = cast_weights(self.W_a, self.compute_dtype)[self.query_size :]
-        return linear(ops.cast(memory, self.compute_dtype), weights)
+        return self._times(memory, self.W_a[self.query_size :])
 
     def project_query(self, query: Tensor) -> Tensor:
         return linear(query, self.W_a[: self.query_size])
@@ -241,15 +221,12 @@ SCORES = {
 }
 
 
-def make_score(
-    score: str, dtype: Any = None, units: int | None = None, initializer: Any = None
-) -> Score:
+def make_score(score: str, dtype: Any = None, initializer: Any = None) -> Score:
     """Builds a score from its name, or passes a `Score` through.
 
     Args:
         score: a name in `SCORES`, or a `Score` layer.
         dtype: the dtype policy for a new layer.
-        units: hidden size of "concat" and "additive"; None for the query's size.
         initializer: initializer of a new layer's variables; None for its default.
     """
     if isinstance(score, Score):
@@ -259,11 +236,9 @@ def make_score(
             f"`score` must be one of {list(SCORES)} or a Score layer. "
             f"Received: score={score!r}"
         )
-    options = {}
-    if initializer is not None and score not in ("dot", "scaled_dot"):
+    cls, options = SCORES[score], {}
+    if initializer is not None and issubclass(cls, (GeneralScore, _TanhScore)):
         options["kernel_initializer"] = initializer
-    if score in ("concat", "additive"):
-        options["units"] = units
-        if initializer is not None:
-            options["vector_initializer"] = initializer
-    return SCORES[score](dtype=dtype, **options)
+    if initializer is not None and issubclass(cls, _TanhScore):
+        options["vector_initializer"] = initializer
+    return cls(dtype=dtype, **options)

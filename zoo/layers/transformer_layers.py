@@ -1,21 +1,19 @@
 """The Transformer's encoder and decoder layers (Vaswani et al. 2017, section 3.1)."""
 
-from typing import Any
+from typing import Any, Literal
 
 import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.checks import above_zero, one_of, positive, rate
 from zoo.layers.attention import MemoryLayer
-from zoo.layers.functional import as_rows, clear_masked, fresh, saturate
-from zoo.layers.initializers import in_float32
+from zoo.layers.configured import AboveZero, Configured, Initializer, Rate, Size
+from zoo.layers.functional import clear_masked, flatten_leading, saturate
+from zoo.layers.initializers import clone_initializer, in_float32
 from zoo.layers.multi_head import MultiHeadAttention
 
-NORMS = ("post", "pre")
 
-
-class _TransformerLayer(keras.layers.Layer):
+class _TransformerLayer(Configured, keras.layers.Layer):
     """Sub-layers with residual connections, layer normalisation and dropout.
 
     A subclass names its sub-layers in `names`, attentions first.
@@ -25,30 +23,24 @@ class _TransformerLayer(keras.layers.Layer):
 
     def __init__(
         self,
-        num_heads,
-        ff_dim,
-        dropout=0.0,
-        norm="post",
-        kernel_initializer="glorot_uniform",
-        epsilon=1e-6,
-        seed=None,
-        **kwargs,
-    ):
+        num_heads: Size,
+        ff_dim: Size,
+        dropout: Rate = 0.0,
+        norm: Literal["post", "pre"] = "post",
+        kernel_initializer: Initializer = "glorot_uniform",
+        epsilon: AboveZero = 1e-6,
+        seed: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
-        self.num_heads = positive("num_heads", num_heads)
-        self.ff_dim = positive("ff_dim", ff_dim)
-        self.dropout = rate("dropout", dropout)
-        self.norm = one_of("norm", norm, NORMS)
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.epsilon = above_zero("epsilon", epsilon)
-        self.seed = seed
+        self.configure(locals())
         self.supports_masking = True
         options = {"dtype": self.dtype_policy}
         self.drop = keras.layers.Dropout(dropout, seed=seed, **options)
         for name in self.names[:-1]:
             layer = MultiHeadAttention(
                 num_heads,
-                kernel_initializer=fresh(self.kernel_initializer),
+                kernel_initializer=clone_initializer(self.kernel_initializer),
                 name=name,
                 **options,
             )
@@ -84,7 +76,9 @@ class _TransformerLayer(keras.layers.Layer):
         self.built = True
 
     def _drawn(self):
-        return in_float32(fresh(self.kernel_initializer), self.variable_dtype)
+        return in_float32(
+            clone_initializer(self.kernel_initializer), self.variable_dtype
+        )
 
     def sublayer(self, name, x, function, training=False):
         """Residual connection, normalisation and dropout around `function`.
@@ -100,20 +94,8 @@ class _TransformerLayer(keras.layers.Layer):
 
     def feed_forward(self, x):
         """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2, equation 2."""
-        output = saturate(self.outer(saturate(self.inner(as_rows(x)))))
+        output = saturate(self.outer(saturate(self.inner(flatten_leading(x)))))
         return ops.reshape(output, ops.shape(x))
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "ff_dim": self.ff_dim,
-            "dropout": self.dropout,
-            "norm": self.norm,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "epsilon": self.epsilon,
-            "seed": self.seed,
-        }
 
 
 @keras.saving.register_keras_serializable(package="zoo")

@@ -12,7 +12,7 @@ import keras_hub
 from keras import ops
 
 from zoo.backend import Tensor
-from zoo.checks import above_zero, one_of, positive, rate
+from zoo.layers.configured import Configured
 from zoo.layers.functional import cast_weights
 from zoo.models.lora_backbone import LowRank
 
@@ -37,7 +37,7 @@ def _is_functional(cls):
     )
 
 
-class KeptValues:
+class RestoreOnError:
     """Gives a model its values back when `fit`, `evaluate` or `predict` raises.
 
     Keras's trainer for JAX takes the values out of a model's variables while it runs. A
@@ -125,7 +125,7 @@ class KeptValues:
                 self.jax_state_sync()  # as Keras's own `fit` does
 
 
-class Presets(KeptValues, metaclass=SubclassedModel):
+class Presets(RestoreOnError, metaclass=SubclassedModel):
     """`from_preset` with zoo's names and zoo's checks, `save_to_preset` in float32."""
 
     @classmethod
@@ -176,55 +176,17 @@ def _with_float32(config):
     return config
 
 
-class Configured:
-    """Arguments of a backbone: checked, set as attributes, told in its config."""
-
-    def configure(
-        self,
-        sizes: Any = (),
-        optional: Any = (),
-        rates: Any = (),
-        ranges: Any = (),
-        choices: Tensor = (),
-        flags: Any = (),
-        others: Any = (),
-    ) -> None:
-        """Sets the arguments as attributes.
-
-        Args:
-            sizes: dict of name to what must be a positive integer.
-            optional: the same, or None.
-            rates: dict of name to a dropout rate in [0, 1).
-            ranges: dict of name to a number above zero.
-            choices: dict of name to (value, the allowed values).
-            flags: dict of name to a bool.
-            others: dict of name to what a layer checks.
-
-        Raises:
-            ValueError: naming the argument, what was received and what is allowed.
-        """
-        checked: dict[str, Any] = {}
-        checked |= {name: positive(name, value) for name, value in dict(sizes).items()}
-        for name, value in dict(optional).items():
-            checked[name] = None if value is None else positive(name, value)
-        checked |= {name: rate(name, value) for name, value in dict(rates).items()}
-        for name, value in dict(ranges).items():
-            checked[name] = above_zero(name, value)
-        for name, (value, allowed) in dict(choices).items():
-            checked[name] = one_of(name, value, allowed)
-        checked |= {name: bool(value) for name, value in dict(flags).items()}
-        checked |= dict(others)
-        for name, value in checked.items():
-            setattr(self, name, value)
-        self.argument_names = tuple(checked)
-
-    def get_config(self) -> dict[str, Any]:
-        settings = {name: getattr(self, name) for name in self.argument_names}
-        return {**super().get_config(), **settings}
-
-
 class Backbone(LowRank, Configured, Presets, keras_hub.models.Backbone):
     """Base class of the zoo's backbones."""
+
+    def uniform(self) -> keras.initializers.Initializer:
+        """A new U(-r, r), of the argument `initializer_range`."""
+        limit = self.initializer_range
+        return keras.initializers.RandomUniform(-limit, limit)
+
+    def normal(self) -> keras.initializers.Initializer:
+        """A new N(0, r²), of the argument `initializer_range`."""
+        return keras.initializers.RandomNormal(stddev=self.initializer_range)
 
     def input_signature(self) -> Any:
         """Returns the shapes and types of the inputs, of `keras.InputSpec`."""

@@ -1,6 +1,6 @@
 """RNNsearch and RNNencdec: Bahdanau, Cho & Bengio 2015."""
 
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import keras
 from keras import ops
@@ -15,11 +15,28 @@ from zoo.layers import (
     MaxoutReadout,
     RecurrentStack,
 )
+from zoo.layers.cells import join
+from zoo.layers.configured import AboveZero, Rate, Size
+from zoo.layers.functional import columns
 from zoo.layers.initializers import PerGate
 from zoo.models.cho import RNNEncoderDecoder
-from zoo.models.seq2seq import Seq2SeqBackbone, shift_right
+from zoo.models.seq2seq import Seq2SeqBackbone
 
-READOUTS = ("previous", "current")
+
+class Memory(NamedTuple):
+    """All that decoding needs of the source; see `Bahdanau.encode`."""
+
+    annotations: Tensor  # h, (B, S, 2 n)
+    keys: Tensor  # h U_a, (B, S, n')
+    mask: Tensor  # bool (B, S)
+    start: Tensor  # s_0, (B, n)
+
+
+class State(NamedTuple):
+    """The decoder's state between two words, in R rows."""
+
+    s: Tensor  # s_{i-1}, (R, n)
+    i: Tensor  # the target position, int32 (R,)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -88,43 +105,30 @@ class Bahdanau(Seq2SeqBackbone):
 
     def __init__(
         self,
-        vocabulary_size: int = 30000,
-        target_vocabulary_size: int | None = None,
-        hidden_dim: int = 1000,
-        embedding_dim: int = 620,
-        attention_dim: int = 1000,
-        maxout_dim: int = 500,
-        readout: str = "previous",
+        vocabulary_size: Size = 30000,
+        target_vocabulary_size: Size | None = None,
+        hidden_dim: Size = 1000,
+        embedding_dim: Size = 620,
+        attention_dim: Size = 1000,
+        maxout_dim: Size = 500,
+        readout: Literal["previous", "current"] = "previous",
         use_bias: bool = True,
-        dropout: float = 0.0,
-        initializer_range: float = 0.01,
+        dropout: Rate = 0.0,
+        initializer_range: AboveZero = 0.01,
         dtype: Any = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(dtype=dtype, **kwargs)
-        self.configure(
-            sizes={
-                "vocabulary_size": vocabulary_size,
-                "hidden_dim": hidden_dim,
-                "embedding_dim": embedding_dim,
-                "attention_dim": attention_dim,
-                "maxout_dim": maxout_dim,
-            },
-            optional={"target_vocabulary_size": target_vocabulary_size},
-            rates={"dropout": dropout},
-            ranges={"initializer_range": initializer_range},
-            choices={"readout": (readout, READOUTS)},
-            flags={"use_bias": use_bias},
-        )
+        self.configure(locals())
         policy = self.dtype_policy
-        self.make_embeddings(embedding_dim, self._normal)
+        self.make_embeddings(embedding_dim, self.normal)
         self.encoder = RecurrentStack(
             2 * hidden_dim,
             bidirectional=True,
             use_bias=use_bias,
             cell="gru",
             update="replace",
-            kernel_initializer=self._normal(),
+            kernel_initializer=self.normal(),
             recurrent_initializer=PerGate("orthogonal", 3),
             dtype=policy,
             name="encoder",
@@ -133,7 +137,7 @@ class Bahdanau(Seq2SeqBackbone):
             hidden_dim,
             activation="tanh",
             use_bias=use_bias,
-            kernel_initializer=self._normal(),
+            kernel_initializer=self.normal(),
             dtype=policy,
             name="W_s",
         )
@@ -141,7 +145,7 @@ class Bahdanau(Seq2SeqBackbone):
             hidden_dim,
             update="replace",
             use_bias=use_bias,
-            kernel_initializer=self._normal(),
+            kernel_initializer=self.normal(),
             recurrent_initializer=PerGate("orthogonal", 3),
             dtype=policy,
             name="decoder_gru",
@@ -158,7 +162,7 @@ class Bahdanau(Seq2SeqBackbone):
         self.deep_output = MaxoutReadout(
             maxout_dim,
             use_bias=use_bias,
-            kernel_initializer=self._normal(),
+            kernel_initializer=self.normal(),
             dtype=policy,
             name="deep_output",
         )
@@ -166,14 +170,11 @@ class Bahdanau(Seq2SeqBackbone):
         self.output_layer = keras.layers.Dense(
             self.target_size,
             use_bias=use_bias,
-            kernel_initializer=self._normal(),
+            kernel_initializer=self.normal(),
             dtype=policy,
             name="W_o",
         )
         self.build(None)
-
-    def _normal(self):
-        return keras.initializers.RandomNormal(stddev=self.initializer_range)
 
     def build(self, input_shape: Shape | None = None) -> None:
         words = (None, None, self.embedding_dim)
@@ -187,63 +188,43 @@ class Bahdanau(Seq2SeqBackbone):
         self.built = True
 
     # === The contract ===
-    def encode(self, source_ids: Tensor, training: bool = False) -> dict[str, Any]:
+    def encode(self, source_ids: Tensor, training: bool = False) -> Memory:
         source_ids = ops.cast(source_ids, "int32")
         mask = ops.not_equal(source_ids, PAD_ID)
         words = self.drop(self.source_embedding(source_ids), training=training)
         annotations, [[final]] = self.encoder(words, mask=mask, training=training)
-        return {
-            "annotations": annotations,
-            "keys": self.decoder.cell.attention.project(annotations),
-            "mask": mask,
-            "start": self.start_layer(final[:, self.hidden_dim :]),  # of ←h_1
-        }
+        keys = self.decoder.cell.attention.project(annotations)
+        start = self.start_layer(final[:, self.hidden_dim :])  # of ←h_1
+        return Memory(annotations, keys, mask, start)
 
-    def start(self, memory: Tensor) -> Any:
-        batch = ops.shape(memory["start"])[0]
-        return self.decoder.cell.get_initial_state(batch, [memory["start"]])
+    def start(self, memory: Memory) -> State:
+        batch = ops.shape(memory.start)[0]
+        return State(*self.decoder.cell.get_initial_state(batch, [memory.start]))
 
     def step(
-        self, token_ids: Tensor, state: Tensor, memory: Tensor
-    ) -> tuple[Tensor, list[Tensor], Tensor]:
-        words = self.token_embedding(token_ids)  # y_{i-1} E
-        output, context, weights, new_state = self.decoder.cell(  # s_i, c_i, α_i
-            words,
-            state,
-            memory["annotations"],
-            mask=memory["mask"],
-            keys=memory["keys"],
-        )
-        read = state[0] if self.readout == "previous" else output
-        features = self.deep_output(read, words, context)  # t_i
-        return self.logits(features), new_state, weights  # t_i W_o
+        self, token_ids: Tensor, state: State, memory: Memory
+    ) -> tuple[Tensor, State, Tensor]:
+        decoder, (h, keys, mask, _) = self.decoder.cell, memory
+        word = self.token_embedding(token_ids)  # y_{i-1} E
+        c, a = decoder.attend(state.s, h, mask, keys, state.i)  # equations 5 and 6
+        s, _ = decoder.recur([word, c], [state.s])  # z_i, r_i, s~_i and s_i
+        read = state.s if self.readout == "previous" else s
+        t = self.deep_output(read, word, c)  # t_i
+        return self.logits(t), State(s, state.i + 1), a  # t_i W_o
 
-    def _decode(self, inputs, training=False, return_alignments=False):
-        """t_1 … t_T, or the alignments."""
-        memory = self.encode(inputs["source_ids"], training=training)
-        words = self.token_embedding(ops.cast(inputs["target_ids"], "int32"))
-        words = self.drop(words, training=training)
-        outputs, contexts, _, *alignments = self.decoder(
-            words,
-            memory["annotations"],
-            mask=memory["mask"],
-            keys=memory["keys"],
-            initial_states=[memory["start"]],
-            training=training,
-            return_alignments=return_alignments,
-        )
-        if return_alignments:
-            return alignments[0]
-        if self.readout == "previous":
-            outputs = shift_right(outputs, memory["start"])
-        return self.deep_output(outputs, words, contexts)
+    # In a loop it is left for later: all its factors are kept.
+    loop_parts = {"deep_output": lambda state, word, context: join(state, context)}
+
+    def target_words(self, target_ids: Tensor, training: bool = False) -> Tensor:
+        return self.drop(super().target_words(target_ids), training=training)
 
     def features(self, inputs: Tensor, training: bool = False) -> Tensor:
-        return self.drop(self._decode(inputs, training), training=training)
-
-    def align(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
-        inputs = {"source_ids": source_ids, "target_ids": target_ids}
-        return self._decode(inputs, return_alignments=True)
+        memory, words = self.read(inputs, training)
+        outputs, _ = self.run_steps(memory, words, training)
+        states = columns(outputs, 0, self.hidden_dim)
+        contexts = columns(outputs, self.hidden_dim, 3 * self.hidden_dim)
+        features = self.deep_output(states, words, contexts)
+        return self.drop(features, training=training)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
@@ -288,7 +269,7 @@ class RNNencdec(RNNEncoderDecoder):
         *,
         embedding_dim: int = 620,
         output_rank: int | None = None,
-        variant: str = "groundhog",
+        variant: Literal["paper", "groundhog"] = "groundhog",
         **kwargs: Any,
     ) -> None:
         super().__init__(

@@ -1,19 +1,17 @@
 """Schuster & Paliwal 1997, "Bidirectional Recurrent Neural Networks"."""
 
-from typing import Any
+from typing import Any, Literal
 
 import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.checks import integer
 from zoo.ids import PAD_ID, UNKNOWN_ID
+from zoo.layers.configured import AboveZero, Count, Rate, Size
 from zoo.layers.fast_loops.cell_loop import run_cell
 from zoo.layers.functional import gather_rows, steps_mask
 from zoo.layers.recurrent import CELLS
 from zoo.models.backbone import Backbone
-
-DIRECTIONS = ("both", "forward", "backward")
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -71,30 +69,20 @@ class BiRNN(Backbone):
 
     def __init__(
         self,
-        input_dim: int = 66,
-        output_dim: int = 61,
-        hidden_dim: int = 39,
-        cell: str = "rnn",
-        direction: str = "both",
-        delay: int = 0,
+        input_dim: Size = 66,
+        output_dim: Size = 61,
+        hidden_dim: Size = 39,
+        cell: Literal["lstm", "gru", "rnn"] = "rnn",
+        direction: Literal["both", "forward", "backward"] = "both",
+        delay: Count = 0,
         initial_state: float = 0.5,
-        dropout: float = 0.0,
-        initializer_range: float = 0.05,
+        dropout: Rate = 0.0,
+        initializer_range: AboveZero = 0.05,
         dtype: Any = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(dtype=dtype, **kwargs)
-        self.configure(
-            sizes={
-                "input_dim": input_dim,
-                "output_dim": output_dim,
-                "hidden_dim": hidden_dim,
-            },
-            rates={"dropout": dropout},
-            ranges={"initializer_range": initializer_range},
-            choices={"cell": (cell, CELLS), "direction": (direction, DIRECTIONS)},
-        )
-        self.delay = integer("delay", delay, 0)
+        self.configure(locals())
         self.initial_state = float(initial_state)
         if delay and direction == "both":
             raise ValueError(
@@ -102,29 +90,25 @@ class BiRNN(Backbone):
                 f"Received: delay={delay}, direction={direction!r}"
             )
         self.supports_masking = True
-        names = DIRECTIONS[1:] if direction == "both" else (direction,)
+        names = ("forward", "backward") if direction == "both" else (direction,)
         self.chains = [self._cell(name) for name in names]
         self.drop = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
         self.output_layer = keras.layers.Dense(
             output_dim,
-            kernel_initializer=self._uniform(),
-            bias_initializer=self._uniform(),
+            kernel_initializer=self.uniform(),
+            bias_initializer=self.uniform(),
             dtype=self.dtype_policy,
             name="V",
         )
         self.build((None, None, input_dim))
 
-    def _uniform(self):
-        limit = self.initializer_range
-        return keras.initializers.RandomUniform(-limit, limit)
-
     def _cell(self, name):
         options = {"unit_forget_bias": False} if self.cell == "lstm" else {}
         return CELLS[self.cell](
             self.hidden_dim,
-            kernel_initializer=self._uniform(),
-            recurrent_initializer=self._uniform(),
-            bias_initializer=self._uniform(),
+            kernel_initializer=self.uniform(),
+            recurrent_initializer=self.uniform(),
+            bias_initializer=self.uniform(),
             dtype=self.dtype_policy,
             name=name,
             **options,
@@ -185,10 +169,6 @@ class BiRNN(Backbone):
     def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         return previous_mask
 
-    def get_config(self) -> dict[str, Any]:
-        arguments = {"delay": self.delay, "initial_state": self.initial_state}
-        return {**super().get_config(), **arguments}
-
 
 @keras.saving.register_keras_serializable(package="zoo")
 class BiRNNWords(Backbone):
@@ -241,37 +221,23 @@ class BiRNNWords(Backbone):
 
     def __init__(
         self,
-        vocabulary_size: int,
-        character_size: int,
-        output_dim: int,
-        embedding_dim: int = 100,
-        character_dim: int = 32,
-        filters: int = 128,
-        window: int = 5,
-        hidden_dim: int = 128,
-        cell: str = "lstm",
-        dropout: float = 0.4,
-        word_dropout: float = 0.2,
-        initializer_range: float = 0.1,
+        vocabulary_size: Size,
+        character_size: Size,
+        output_dim: Size,
+        embedding_dim: Size = 100,
+        character_dim: Size = 32,
+        filters: Size = 128,
+        window: Size = 5,
+        hidden_dim: Size = 128,
+        cell: Literal["lstm", "gru", "rnn"] = "lstm",
+        dropout: Rate = 0.4,
+        word_dropout: Rate = 0.2,
+        initializer_range: AboveZero = 0.1,
         dtype: Any = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(dtype=dtype, **kwargs)
-        self.configure(
-            sizes={
-                "vocabulary_size": vocabulary_size,
-                "character_size": character_size,
-                "output_dim": output_dim,
-                "embedding_dim": embedding_dim,
-                "character_dim": character_dim,
-                "filters": filters,
-                "window": window,
-                "hidden_dim": hidden_dim,
-            },
-            rates={"dropout": dropout, "word_dropout": word_dropout},
-            ranges={"initializer_range": initializer_range},
-            choices={"cell": (cell, CELLS)},
-        )
+        self.configure(locals())
         if window % 2 == 0:
             raise ValueError(f"`window` must be odd. Received: window={window}")
         self.seed_generator = keras.random.SeedGenerator()
@@ -281,7 +247,7 @@ class BiRNNWords(Backbone):
         )
         self.convolution = keras.layers.Dense(
             filters,
-            kernel_initializer=self._uniform(),
+            kernel_initializer=self.uniform(),
             dtype=self.dtype_policy,
             name="convolution",
         )
@@ -297,15 +263,11 @@ class BiRNNWords(Backbone):
         )
         self.build(None)
 
-    def _uniform(self):
-        limit = self.initializer_range
-        return keras.initializers.RandomUniform(-limit, limit)
-
     def _embedding(self, count, size, name):
         return keras.layers.Embedding(
             count,
             size,
-            embeddings_initializer=self._uniform(),
+            embeddings_initializer=self.uniform(),
             dtype=self.dtype_policy,
             name=name,
         )

@@ -4,7 +4,7 @@
 Translation", EMNLP 2014 (arXiv 1406.1078).
 """
 
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import keras
 from keras import ops
@@ -12,10 +12,25 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.ids import PAD_ID, START_ID
 from zoo.layers import FixedContextDecoder, GRUCell, MaxoutReadout, RecurrentStack
+from zoo.layers.configured import AboveZero, Rate, Size
 from zoo.layers.initializers import PerGate
 from zoo.models.seq2seq import Seq2SeqBackbone, no_weights, shift_right
 
-VARIANTS = ("paper", "groundhog")
+
+class Memory(NamedTuple):
+    """All that decoding needs of the source; see `RNNEncoderDecoder.encode`."""
+
+    context: Tensor  # c, (B, n)
+    mask: Tensor  # bool (B, S)
+    start: Tensor  # h`_0, (B, n)
+
+
+class State(NamedTuple):
+    """The decoder's state between two words, in R rows."""
+
+    h: Tensor  # h`_{t-1}, (R, n)
+    c: Tensor  # the context (R, n)
+    shares: list[Tensor]  # that it has in every step, see `FixedContextDecoder.project`
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -87,36 +102,21 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
 
     def __init__(
         self,
-        vocabulary_size: int = 15000,
-        target_vocabulary_size: int | None = None,
-        hidden_dim: int = 1000,
-        embedding_dim: int = 100,
-        maxout_dim: int = 500,
-        output_rank: int | None = 100,
-        variant: str = "paper",
+        vocabulary_size: Size = 15000,
+        target_vocabulary_size: Size | None = None,
+        hidden_dim: Size = 1000,
+        embedding_dim: Size = 100,
+        maxout_dim: Size = 500,
+        output_rank: Size | None = 100,
+        variant: Literal["paper", "groundhog"] = "paper",
         use_bias: bool = True,
-        dropout: float = 0.0,
-        initializer_range: float = 0.01,
+        dropout: Rate = 0.0,
+        initializer_range: AboveZero = 0.01,
         dtype: Any = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(dtype=dtype, **kwargs)
-        self.configure(
-            sizes={
-                "vocabulary_size": vocabulary_size,
-                "hidden_dim": hidden_dim,
-                "embedding_dim": embedding_dim,
-                "maxout_dim": maxout_dim,
-            },
-            optional={
-                "target_vocabulary_size": target_vocabulary_size,
-                "output_rank": output_rank,
-            },
-            rates={"dropout": dropout},
-            ranges={"initializer_range": initializer_range},
-            choices={"variant": (variant, VARIANTS)},
-            flags={"use_bias": use_bias},
-        )
+        self.configure(locals())
         policy, paper = self.dtype_policy, variant == "paper"
         options = {"use_bias": use_bias, "dtype": policy}
         gru = {
@@ -124,11 +124,11 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
             "update": "keep" if paper else "replace",
             "recurrent_initializer": PerGate("orthogonal", 3),
         }
-        self.make_embeddings(embedding_dim, self._normal)
+        self.make_embeddings(embedding_dim, self.normal)
         self.encoder = RecurrentStack(
             hidden_dim,
             cell="gru",
-            kernel_initializer=self._normal(),
+            kernel_initializer=self.normal(),
             name="encoder",
             **gru,
         )
@@ -138,7 +138,7 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
         cell = GRUCell(
             hidden_dim,
             reset_after=paper,
-            kernel_initializer=self._normal(),
+            kernel_initializer=self.normal(),
             name="decoder_gru",
             **gru,
         )
@@ -146,7 +146,7 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
             cell, reset_context=paper, dtype=policy, name="decoder"
         )
         self.maxout = MaxoutReadout(
-            maxout_dim, kernel_initializer=self._normal(), name="maxout", **options
+            maxout_dim, kernel_initializer=self.normal(), name="maxout", **options
         )
         self.low_rank = None
         if output_rank is not None:
@@ -155,13 +155,10 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
         self.output_layer = self._dense(self.target_size, "G_l")
         self.build(None)
 
-    def _normal(self):
-        return keras.initializers.RandomNormal(stddev=self.initializer_range)
-
     def _dense(self, units, name, **options):
         return keras.layers.Dense(
             units,
-            kernel_initializer=self._normal(),
+            kernel_initializer=self.normal(),
             dtype=self.dtype_policy,
             name=name,
             **{"use_bias": self.use_bias, **options},
@@ -185,35 +182,34 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
         self.built = True
 
     # === The contract ===
-    def encode(self, source_ids: Tensor, training: bool = False) -> dict[str, Any]:
+    def encode(self, source_ids: Tensor, training: bool = False) -> Memory:
         source_ids = ops.cast(source_ids, "int32")
         mask = ops.not_equal(source_ids, PAD_ID)
         words = self.drop(self.source_embedding(source_ids), training=training)
         _, [[context]] = self.encoder(words, mask=mask, training=training)
         if self.summarize is not None:
             context = self.summarize(context)
-        return {"mask": mask, "context": context, "start": self.start_layer(context)}
+        return Memory(context, mask, self.start_layer(context))
 
-    def start(self, memory: Tensor) -> Any:
-        context = memory["context"]
-        return [memory["start"], context, *self.decoder.project(context)]
+    def start(self, memory: Memory) -> State:
+        shares = self.decoder.project(memory.context)
+        return State(memory.start, memory.context, shares)
 
     def step(
-        self, token_ids: Tensor, state: Tensor, memory: Tensor
-    ) -> tuple[Tensor, list[Tensor], Tensor]:
-        last, context, *shares = state
-        words = self._target_words(token_ids)  # e(y_{t-1})
-        hidden = self.decoder.step(words, last, *shares)  # h`_t
-        read = hidden if self.variant == "paper" else last
-        logits = self.logits(self._readout(read, words, context))  # G s_t
-        return logits, [hidden, context, *shares], no_weights(words, memory["mask"])
+        self, token_ids: Tensor, state: State, memory: Memory
+    ) -> tuple[Tensor, State, Tensor]:
+        word = self.target_words(token_ids)  # e(y_{t-1})
+        h = self.decoder.step(word, state.h, *state.shares)  # z_t, r_t, h~_t and h`_t
+        read = h if self.variant == "paper" else state.h
+        s = self._readout(read, word, state.c)  # s_t G_r
+        return self.logits(s), state._replace(h=h), no_weights(word, memory.mask)
 
-    def _target_words(self, token_ids):
+    def target_words(self, target_ids: Tensor, training: bool = False) -> Tensor:
         """e(y_{t-1}), with e(y_0) = 0 for the start token."""
-        token_ids = ops.cast(token_ids, "int32")
-        words = self.token_embedding(token_ids)
-        real = ops.not_equal(token_ids, START_ID)[..., None]
-        return ops.where(real, words, ops.zeros_like(words))
+        words = super().target_words(target_ids)
+        real = ops.not_equal(ops.cast(target_ids, "int32"), START_ID)[..., None]
+        words = ops.where(real, words, ops.zeros_like(words))
+        return self.drop(words, training=training)
 
     def _readout(self, states, words, context, training=False):
         """s_t, and its product with G_r where there is one."""
@@ -222,15 +218,13 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
         return features if self.low_rank is None else self.low_rank(features)
 
     def features(self, inputs: Tensor, training: bool = False) -> Tensor:
-        memory = self.encode(inputs["source_ids"], training=training)
-        words = self._target_words(inputs["target_ids"])
-        words = self.drop(words, training=training)
+        memory, words = self.read(inputs, training)
         states, contexts = self.decoder(
-            words, memory["context"], memory["start"], training=training
+            words, memory.context, memory.start, training=training
         )
         if self.variant == "groundhog":
-            states = shift_right(states, memory["start"])
+            states = shift_right(states, memory.start)
         return self._readout(states, words, contexts, training)
 
     def align(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
-        return no_weights(self._target_words(target_ids), source_ids)
+        return no_weights(self.target_words(target_ids), source_ids)

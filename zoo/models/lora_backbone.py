@@ -7,7 +7,7 @@ import keras
 
 from zoo.checks import positive
 from zoo.files import StrPath
-from zoo.layers.lora import Adaptable, lora_variables
+from zoo.layers.lora import LoRALayer, lora_variables
 
 
 class LowRank:
@@ -21,7 +21,7 @@ class LowRank:
         its attentions; and the output layer, be it tied word vectors. Word vectors of
         their own, feed-forward layers, biases and other vectors stay as they are.
         """
-        own = [x.name for x in self._flatten_layers() if isinstance(x, Adaptable)]
+        own = [x.name for x in self._flatten_layers() if isinstance(x, LoRALayer)]
         dense = ["W_Q", "W_K", "W_V", "W_O", self.output_or_embedding.name]
         return [*dict.fromkeys([*own, *dense])]
 

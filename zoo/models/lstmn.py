@@ -3,18 +3,23 @@
 EMNLP 2016 (arXiv 1601.06733).
 """
 
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.checks import above_zero
 from zoo.ids import PAD_ID
 from zoo.layers import LSTMN
+from zoo.layers.configured import AboveZero, Rate, Size
 from zoo.models.seq2seq import Seq2SeqBackbone
 
-FUSIONS = ("deep", "shallow")
+
+class Memory(NamedTuple):
+    """All that decoding needs of the source; see `LSTMNEncoderDecoder.encode`."""
+
+    source: list[dict[str, Tensor]]  # of each layer, see `LSTMNCell.project_source`
+    states: list[list[Tensor]]  # the last h and c of each layer, (B, n)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -74,34 +79,19 @@ class LSTMNEncoderDecoder(Seq2SeqBackbone):
 
     def __init__(
         self,
-        vocabulary_size: int = 10000,
-        target_vocabulary_size: int | None = None,
-        num_layers: int = 1,
-        hidden_dim: int = 450,
-        embedding_dim: int = 300,
-        fusion: str = "deep",
-        dropout: float = 0.0,
-        initializer_range: float | None = None,
+        vocabulary_size: Size = 10000,
+        target_vocabulary_size: Size | None = None,
+        num_layers: Size = 1,
+        hidden_dim: Size = 450,
+        embedding_dim: Size = 300,
+        fusion: Literal["deep", "shallow"] = "deep",
+        dropout: Rate = 0.0,
+        initializer_range: AboveZero | None = None,
         dtype: Any = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(dtype=dtype, **kwargs)
-        self.configure(
-            sizes={
-                "vocabulary_size": vocabulary_size,
-                "num_layers": num_layers,
-                "hidden_dim": hidden_dim,
-                "embedding_dim": embedding_dim,
-            },
-            optional={"target_vocabulary_size": target_vocabulary_size},
-            rates={"dropout": dropout},
-            choices={"fusion": (fusion, FUSIONS)},
-            others={
-                "initializer_range": None
-                if initializer_range is None
-                else above_zero("initializer_range", initializer_range)
-            },
-        )
+        self.configure(locals())
         policy = self.dtype_policy
         self.make_embeddings(embedding_dim, self._initializer)
         self.encoder, self.decoder = (
@@ -139,41 +129,45 @@ class LSTMNEncoderDecoder(Seq2SeqBackbone):
         self.built = True
 
     # === The contract ===
-    def encode(self, source_ids: Tensor, training: bool = False) -> Any:
+    def encode(self, source_ids: Tensor, training: bool = False) -> Memory:
         source_ids = ops.cast(source_ids, "int32")
         mask = ops.not_equal(source_ids, PAD_ID)
         words = self.source_embedding(source_ids)
         tapes, _, states = self.encoder.run(words, mask, training=training)
-        source = self.decoder.project_source(tapes, mask)
-        return {"source": source, "states": states}
+        return Memory(self.decoder.project_source(tapes, mask), states)
 
-    def start(self, memory: Tensor) -> Any:
-        length = ops.shape(memory["source"][0]["mask"])[1]
+    def start(self, memory: Memory) -> list[Any]:
+        length = ops.shape(memory.source[0]["mask"])[1]
         return self.start_for(memory, 2 * length + 50)
 
-    def start_for(self, memory: Tensor, length: int) -> Any:
-        batch = ops.shape(memory["states"][0][0])[0]
-        return self.decoder.make_states(batch, length, memory["states"])
+    def start_for(self, memory: Memory, length: int) -> list[Any]:
+        batch = ops.shape(memory.states[0][0])[0]
+        return self.decoder.make_states(batch, length, memory.states)
 
-    def step(self, token_ids: Tensor, state: Tensor, memory: Tensor) -> Any:
-        words = self.token_embedding(token_ids)
-        output, weights, state = self.decoder.step(words, state, memory["source"])
-        return self.logits(output), state, weights
+    def step(
+        self, token_ids: Tensor, state: list[Any], memory: Memory
+    ) -> tuple[Tensor, list[Any], Tensor]:
+        word = self.token_embedding(token_ids)  # x_t
+        # h_t, layer by layer: section 3.2, and 4 by `LSTMNCell.equations`
+        h, weights, state = self.decoder.step(word, state, memory.source)
+        return self.logits(h), state, weights  # h_t W
 
-    def _decode(self, inputs, training=False):
-        """h_1 … h_T of the top layer, and its alignments."""
-        memory = self.encode(inputs["source_ids"], training=training)
-        words = self.token_embedding(ops.cast(inputs["target_ids"], "int32"))
+    def run_steps(
+        self,
+        memory: Memory,
+        words: Tensor,
+        training: bool = False,
+        return_alignments: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
         tapes, weights, _ = self.decoder.run(
             words,
-            initial_states=memory["states"],
-            source=memory["source"],
+            initial_states=memory.states,
+            source=memory.source,
             training=training,
+            return_weights=return_alignments,
         )
         return tapes[-1][0], weights
 
     def features(self, inputs: Tensor, training: bool = False) -> Tensor:
-        return self.drop(self._decode(inputs, training)[0], training=training)
-
-    def align(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
-        return self._decode({"source_ids": source_ids, "target_ids": target_ids})[1]
+        outputs, _ = self.run_steps(*self.read(inputs, training), training)
+        return self.drop(outputs, training=training)

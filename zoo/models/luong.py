@@ -3,7 +3,7 @@
 Minh-Thang Luong, Hieu Pham & Christopher D. Manning, EMNLP 2015 (arXiv 1508.04025).
 """
 
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import keras
 from keras import ops
@@ -21,11 +21,26 @@ from zoo.layers import (
     MultiplicativeAttention,
     RecurrentStack,
 )
-from zoo.layers.functional import scan
-from zoo.models.seq2seq import TIES, Seq2SeqBackbone
+from zoo.layers.configured import AboveZero, Rate, Size
+from zoo.layers.functional import columns, scan
+from zoo.models.seq2seq import Seq2SeqBackbone, Tie
 
-ATTENTIONS = ("global", "local_m", "local_p", "location")
-SCORES = ("dot", "general", "concat", "scaled_dot")
+
+class Memory(NamedTuple):
+    """All that decoding needs of the source; see `Luong.encode`."""
+
+    annotations: Tensor  # hbar, (B, S, d)
+    keys: Tensor  # what the score makes of them, (B, S, k)
+    mask: Tensor  # bool (B, S)
+    states: list[Tensor]  # of the encoder: h and c of each layer, (B, d)
+
+
+class State(NamedTuple):
+    """The decoder's state between two words, in R rows."""
+
+    cells: list[Tensor]  # h and c of each layer, (R, d)
+    fed: list[Tensor]  # h~_{t-1} (R, d) with input feeding, nothing without
+    t: Tensor  # the target position, int32 (R,)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -104,49 +119,27 @@ class Luong(Seq2SeqBackbone):
 
     def __init__(
         self,
-        vocabulary_size: int = 50000,
-        target_vocabulary_size: int | None = None,
-        num_layers: int = 4,
-        hidden_dim: int = 1000,
-        embedding_dim: int = 1000,
-        attention: str = "local_p",
-        score: str = "general",
-        window: int = 10,
+        vocabulary_size: Size = 50000,
+        target_vocabulary_size: Size | None = None,
+        num_layers: Size = 4,
+        hidden_dim: Size = 1000,
+        embedding_dim: Size = 1000,
+        attention: Literal["global", "local_m", "local_p", "location"] = "local_p",
+        score: Literal["dot", "general", "concat", "scaled_dot"] = "general",
+        window: Size = 10,
         input_feeding: bool = True,
         reverse_source: bool = True,
         bidirectional: bool = False,
-        dropout: float = 0.2,
-        readout_dropout: float = 0.0,
-        tie_embeddings: str | None = None,
-        max_source_length: int = 50,
-        initializer_range: float = 0.1,
+        dropout: Rate = 0.2,
+        readout_dropout: Rate = 0.0,
+        tie_embeddings: Tie = None,
+        max_source_length: Size = 50,
+        initializer_range: AboveZero = 0.1,
         dtype: Any = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(dtype=dtype, **kwargs)
-        self.configure(
-            sizes={
-                "vocabulary_size": vocabulary_size,
-                "num_layers": num_layers,
-                "hidden_dim": hidden_dim,
-                "embedding_dim": embedding_dim,
-                "window": window,
-                "max_source_length": max_source_length,
-            },
-            optional={"target_vocabulary_size": target_vocabulary_size},
-            rates={"dropout": dropout, "readout_dropout": readout_dropout},
-            ranges={"initializer_range": initializer_range},
-            choices={
-                "attention": (attention, ATTENTIONS),
-                "score": (score, SCORES),
-                "tie_embeddings": (tie_embeddings, TIES),
-            },
-            flags={
-                "input_feeding": input_feeding,
-                "reverse_source": reverse_source,
-                "bidirectional": bidirectional,
-            },
-        )
+        self.configure(locals())
         if tie_embeddings and embedding_dim != hidden_dim:
             raise ValueError(
                 "Tied embeddings need `embedding_dim` equal to `hidden_dim`. Received: "
@@ -154,7 +147,7 @@ class Luong(Seq2SeqBackbone):
             )
 
         policy = self.dtype_policy
-        self.make_embeddings(embedding_dim, self._uniform, tie_embeddings)
+        self.make_embeddings(embedding_dim, self.uniform, tie_embeddings)
         self.encoder = RecurrentStack(
             hidden_dim,
             num_layers,
@@ -162,7 +155,7 @@ class Luong(Seq2SeqBackbone):
             reverse=reverse_source,
             use_bias=False,
             dropout=dropout,
-            kernel_initializer=self._uniform(),
+            kernel_initializer=self.uniform(),
             dtype=policy,
             name="encoder",
         )
@@ -171,8 +164,8 @@ class Luong(Seq2SeqBackbone):
                 hidden_dim,
                 use_bias=False,
                 unit_forget_bias=False,
-                kernel_initializer=self._uniform(),
-                recurrent_initializer=self._uniform(),
+                kernel_initializer=self.uniform(),
+                recurrent_initializer=self.uniform(),
                 dtype=policy,
                 name=f"decoder_lstm_{layer}",
             )
@@ -183,7 +176,7 @@ class Luong(Seq2SeqBackbone):
             self._make_attention(),
             input_feeding=input_feeding,
             dropout=dropout,
-            kernel_initializer=self._uniform(),
+            kernel_initializer=self.uniform(),
             dtype=policy,
             name="decoder_cell",
         )
@@ -196,19 +189,15 @@ class Luong(Seq2SeqBackbone):
             self.output_layer = keras.layers.Dense(
                 self.target_size,
                 use_bias=False,
-                kernel_initializer=self._uniform(),
+                kernel_initializer=self.uniform(),
                 dtype=policy,
                 name="W_s",
             )
         self.build(None)
 
-    def _uniform(self):
-        limit = self.initializer_range
-        return keras.initializers.RandomUniform(-limit, limit)
-
     def _make_attention(self):
         options = {
-            "kernel_initializer": self._uniform(),
+            "kernel_initializer": self.uniform(),
             "dtype": self.dtype_policy,
             "name": "attention",
         }
@@ -219,7 +208,7 @@ class Luong(Seq2SeqBackbone):
         if self.attention == "local_p":
             return LocalPredictiveAttention(self.score, self.window, **options)
         if self.score == "concat":
-            options["vector_initializer"] = self._uniform()
+            options["vector_initializer"] = self.uniform()
             return ConcatAttention(self.hidden_dim, **options)
         return MultiplicativeAttention(self.score, **options)
 
@@ -233,78 +222,52 @@ class Luong(Seq2SeqBackbone):
         self.built = True
 
     # === The contract ===
-    def encode(self, source_ids: Tensor, training: bool = False) -> dict[str, Any]:
+    def encode(self, source_ids: Tensor, training: bool = False) -> Memory:
         source_ids = ops.cast(source_ids, "int32")
         mask = ops.not_equal(source_ids, PAD_ID)
-        annotations, states = self.encoder(
-            self.source_embedding(source_ids), mask=mask, training=training
-        )
-        return {
-            "annotations": annotations,  # (B, S, d)
-            "keys": self.decoder.cell.attention.project(annotations),  # (B, S, k)
-            "mask": mask,  # (B, S)
-            "states": [state for pair in states for state in pair],
-        }
+        words = self.source_embedding(source_ids)
+        annotations, states = self.encoder(words, mask=mask, training=training)
+        keys = self.decoder.cell.attention.project(annotations)
+        return Memory(annotations, keys, mask, [x for pair in states for x in pair])
 
-    def start(self, memory: Tensor) -> Any:
-        batch = ops.shape(memory["annotations"])[0]
-        return self.decoder.cell.get_initial_state(batch, memory["states"])
+    def start(self, memory: Memory) -> State:
+        batch, count = ops.shape(memory.annotations)[0], len(memory.states)
+        *states, t = self.decoder.cell.get_initial_state(batch, memory.states)
+        return State(states[:count], states[count:], t)
 
     def step(
-        self, token_ids: Tensor, state: Tensor, memory: Tensor
-    ) -> tuple[Tensor, list[Tensor], Tensor]:
-        words = self.token_embedding(token_ids)  # y_{t-1} E
-        output, alignment, state = self.decoder.cell(  # h_t, a_t, c_t, h~_t
-            words,
-            state,
-            memory["annotations"],
-            mask=memory["mask"],
-            keys=memory["keys"],
-        )
-        return self.logits(output), state, alignment  # h~_t W_s, equation 6
-
-    def _decode(self, inputs, training, return_alignments):
-        memory = self.encode(inputs["source_ids"], training=training)
-        return self.decoder(
-            self.token_embedding(ops.cast(inputs["target_ids"], "int32")),
-            memory["annotations"],
-            mask=memory["mask"],
-            keys=memory["keys"],
-            initial_states=memory["states"],
-            training=training,
-            return_alignments=return_alignments,
-        )
+        self, token_ids: Tensor, state: State, memory: Memory
+    ) -> tuple[Tensor, State, Tensor]:
+        decoder, (hbar, keys, mask, _) = self.decoder.cell, memory
+        word = self.token_embedding(token_ids)  # y_{t-1} E
+        h, cells = decoder.recur([word, *state.fed], state.cells)  # h_t
+        c, a = decoder.attend(h, hbar, mask, keys, state.t)  # equations 7 to 10
+        h_tilde = decoder.combine(c, h)  # tanh([c_t; h_t] W_c), equation 5
+        fed = [h_tilde] if self.input_feeding else []
+        return self.logits(h_tilde), State(cells, fed, state.t + 1), a  # equation 6
 
     def features(self, inputs: Tensor, training: bool = False) -> Tensor:
-        outputs, _ = self._decode(inputs, training, return_alignments=False)
+        outputs, _ = self.run_steps(*self.read(inputs, training), training)
         return self.readout_drop(outputs, training=training)
-
-    def align(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
-        inputs = {"source_ids": source_ids, "target_ids": target_ids}
-        return self._decode(inputs, False, return_alignments=True)[2]
 
     def align_details(
         self, source_ids: Tensor, target_ids: Tensor
     ) -> tuple[Tensor, ...]:
         if self.window_state is None:
             return super().align_details(source_ids, target_ids)
-        memory, cell = self.encode(source_ids), self.decoder.cell
-        arguments = [memory[name] for name in ("annotations", "mask", "keys")]
-        top = self.window_state
+        memory, top = self.encode(source_ids), self.window_state
+        view = self.loop_view(self.decoder.cell)
 
-        def step(x, states):
-            _, weights, states = cell(x, states, *arguments)
-            return ops.concatenate([states[top], weights], axis=-1), states
+        def step(word, state):
+            _, state, weights = Luong.step(view, word, state, memory)
+            return ops.concatenate([state.cells[top], weights], axis=-1), state
 
         words = self.token_embedding(ops.cast(target_ids, "int32"))
         outputs, _ = scan(step, words, self.start(memory))
-        hidden, weights = (
-            outputs[..., : self.hidden_dim],
-            outputs[..., self.hidden_dim :],
-        )
         # A source of unknown length leaves the state's size unknown to TensorFlow.
-        hidden = ops.reshape(hidden, (*ops.shape(words)[:2], self.hidden_dim))
-        return (weights, *self.attention_window(hidden, memory["mask"]))
+        hidden = columns(outputs, 0, self.hidden_dim)
+        weights = outputs[..., self.hidden_dim :]
+        return (weights, *self.attention_window(hidden, memory.mask))
 
     @property
     def window_state(self) -> int | None:

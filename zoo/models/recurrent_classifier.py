@@ -7,8 +7,9 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.ids import PAD_ID
+from zoo.layers.configured import AboveZero, Rate, Size
 from zoo.models.backbone import Backbone
-from zoo.models.recurrent_lm import CELLS, recurrent_layer
+from zoo.models.recurrent_lm import Cell, recurrent_layer
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -53,29 +54,19 @@ class RecurrentClassifier(Backbone):
 
     def __init__(
         self,
-        vocabulary_size: int,
+        vocabulary_size: Size,
         classes: Any = ("negative", "positive"),
-        embedding_dim: int = 300,
-        hidden_dim: int = 168,
-        num_layers: int = 1,
-        cell: str = "lstmn",
-        dropout: float = 0.5,
-        initializer_range: float = 0.05,
+        embedding_dim: Size = 300,
+        hidden_dim: Size = 168,
+        num_layers: Size = 1,
+        cell: Cell = "lstmn",
+        dropout: Rate = 0.5,
+        initializer_range: AboveZero = 0.05,
         dtype: Any = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(dtype=dtype, **kwargs)
-        self.configure(
-            sizes={
-                "vocabulary_size": vocabulary_size,
-                "embedding_dim": embedding_dim,
-                "hidden_dim": hidden_dim,
-                "num_layers": num_layers,
-            },
-            rates={"dropout": dropout},
-            ranges={"initializer_range": initializer_range},
-            choices={"cell": (cell, CELLS)},
-        )
+        self.configure(locals())
         self.classes = list(classes)
         if len(set(self.classes)) < 2 or len(set(self.classes)) < len(self.classes):
             raise ValueError(

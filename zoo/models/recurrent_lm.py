@@ -5,18 +5,18 @@ Penn Treebank. The state is an input and an output of the model; nothing is reme
 between calls.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.ids import END_ID, PAD_ID
-from zoo.layers import LSTMN, RecurrentStack, recurrent
+from zoo.layers import LSTMN, RecurrentStack
+from zoo.layers.configured import AboveZero, Rate, Size
 from zoo.models.backbone import Backbone
 
-CELLS = (*recurrent.CELLS, "lstmn")
-TAPES = ("sentence", "call")
+Cell = Literal["lstm", "gru", "rnn", "lstmn"]
 
 
 def recurrent_layer(cell: Any, units: int, num_layers: int, **options: Any) -> Any:
@@ -26,7 +26,7 @@ def recurrent_layer(cell: Any, units: int, num_layers: int, **options: Any) -> A
     states)`.
 
     Args:
-        cell: one of `CELLS`.
+        cell: see `RecurrentLM`.
         units, num_layers: its size.
         **options: `dropout`, `kernel_initializer`, `dtype`, `name`.
     """
@@ -92,34 +92,24 @@ class RecurrentLM(Backbone):
 
     def __init__(
         self,
-        vocabulary_size: int = 10000,
-        embedding_dim: int = 150,
-        hidden_dim: int = 300,
-        num_layers: int = 1,
-        cell: str = "lstm",
-        dropout: float = 0.0,
-        initializer_range: float = 0.05,
-        tapes: str = "sentence",
+        vocabulary_size: Size = 10000,
+        embedding_dim: Size = 150,
+        hidden_dim: Size = 300,
+        num_layers: Size = 1,
+        cell: Cell = "lstm",
+        dropout: Rate = 0.0,
+        initializer_range: AboveZero = 0.05,
+        tapes: Literal["sentence", "call"] = "sentence",
         dtype: Any = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(dtype=dtype, **kwargs)
-        self.configure(
-            sizes={
-                "vocabulary_size": vocabulary_size,
-                "embedding_dim": embedding_dim,
-                "hidden_dim": hidden_dim,
-                "num_layers": num_layers,
-            },
-            rates={"dropout": dropout},
-            ranges={"initializer_range": initializer_range},
-            choices={"cell": (cell, CELLS), "tapes": (tapes, TAPES)},
-        )
+        self.configure(locals())
         policy = self.dtype_policy
         self.token_embedding = keras.layers.Embedding(
             vocabulary_size,
             embedding_dim,
-            embeddings_initializer=self._uniform(),
+            embeddings_initializer=self.uniform(),
             dtype=policy,
             name="token_embedding",
         )
@@ -128,22 +118,18 @@ class RecurrentLM(Backbone):
             hidden_dim,
             num_layers,
             dropout=dropout,
-            kernel_initializer=self._uniform(),
+            kernel_initializer=self.uniform(),
             dtype=policy,
             name="recurrent",
         )
         self.drop = keras.layers.Dropout(dropout, dtype=policy)
         self.output_layer = keras.layers.Dense(
             vocabulary_size,
-            kernel_initializer=self._uniform(),
+            kernel_initializer=self.uniform(),
             dtype=policy,
             name="W",
         )
         self.build(None)
-
-    def _uniform(self):
-        limit = self.initializer_range
-        return keras.initializers.RandomUniform(-limit, limit)
 
     def build(self, input_shape: Shape | None = None) -> None:
         self.token_embedding.build((None, None))

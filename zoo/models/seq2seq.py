@@ -12,19 +12,20 @@ A model is four methods; training, decoding, export and plots are written agains
 Ids are int32, padded at the right with 0. Nothing is remembered between calls.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.checks import one_of
 from zoo.ids import END_ID, PAD_ID, START_ID
+from zoo.layers.fast_loops.decoder_loop import LoopView
 from zoo.models.backbone import Backbone
 
 __all__ = ["END_ID", "PAD_ID", "START_ID", "Seq2SeqBackbone"]
 
-TIES = (None, "target", "all")
+Tie = Literal[None, "target", "all"]
 
 
 class Seq2SeqBackbone(Backbone):
@@ -41,6 +42,9 @@ class Seq2SeqBackbone(Backbone):
 
     window_state: int | None = None
     """For local attention, the leaf of the state that `attention_window` reads."""
+
+    loop_parts: Mapping[str, Any] = {}
+    """What stands for parts of the model in a loop over the target."""
 
     def input_signature(self) -> Any:
         names = self.source_name, "target_ids"
@@ -85,7 +89,54 @@ class Seq2SeqBackbone(Backbone):
 
     def align(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
         """Attention weights `(B, T, S)` while reading the given target."""
-        raise NotImplementedError
+        inputs = {self.source_name: source_ids, "target_ids": target_ids}
+        return self.run_steps(*self.read(inputs), return_alignments=True)[1]
+
+    def read(
+        self, inputs: dict[str, Tensor], training: bool = False
+    ) -> tuple[Any, Tensor]:
+        """The memory of the source, and the target's word vectors `(B, T, m)`."""
+        memory = self.encode(inputs[self.source_name], training=training)
+        return memory, self.target_words(inputs["target_ids"], training)
+
+    def target_words(self, target_ids: Tensor, training: bool = False) -> Tensor:
+        """The word vectors that a loop over the target reads."""
+        return self.token_embedding(ops.cast(target_ids, "int32"))
+
+    def run_steps(
+        self, memory: Any, words: Tensor, *arguments: Any, **options: Any
+    ) -> tuple[Tensor, Tensor | None]:
+        """Runs `step` over a whole target by the `run` of a decoder of `zoo.layers`.
+
+        Args:
+            memory, words: from `read`.
+            *arguments, **options: of `run`, such as `training`.
+
+        Returns:
+            What `step` gives to `logits`, `(B, T, d)`, and the alignments or None.
+        """
+
+        def step(cell, word, state):
+            return type(self).step(self.loop_view(cell), word, state, memory)
+
+        state = self.start(memory)
+        outputs, _, weights = self.decoder.run(
+            step, words, state, *arguments, **options
+        )
+        return outputs, weights
+
+    def loop_view(self, cell: Any) -> LoopView:
+        """The model as its `step` sees it in a loop, with another decoder cell.
+
+        It reads word vectors in place of ids, and its logits are what is given to them.
+        """
+        return LoopView(
+            self,
+            decoder=LoopView(self.decoder, cell=cell),
+            token_embedding=lambda word: word,
+            logits=lambda features: features,
+            **self.loop_parts,
+        )
 
     def align_details(
         self, source_ids: Tensor, target_ids: Tensor
@@ -119,9 +170,8 @@ class Seq2SeqBackbone(Backbone):
             source: whether the source is text.
 
         Raises:
-            ValueError: for another tie, or if "all" meets two vocabularies.
+            ValueError: if "all" meets two vocabularies.
         """
-        one_of("tie_embeddings", tie, TIES)
         if tie == "all" and self.target_size != self.vocabulary_size:
             raise ValueError(
                 'tie_embeddings="all" needs one vocabulary for both sides. Received: '

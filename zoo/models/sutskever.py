@@ -3,7 +3,7 @@
 (The contract of all models is in `zoo.models.seq2seq`.)
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 from keras import ops
@@ -11,7 +11,15 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.ids import PAD_ID
 from zoo.layers import RecurrentStack
+from zoo.layers.configured import AboveZero, Rate, Size
 from zoo.models.seq2seq import Seq2SeqBackbone, no_weights
+
+
+class Memory(NamedTuple):
+    """All that decoding needs of the source; see `Seq2Seq.encode`."""
+
+    mask: Tensor  # bool (B, S)
+    states: list[list[Tensor]]  # v: the last h and c of each layer, (B, n)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -74,38 +82,23 @@ class Seq2Seq(Seq2SeqBackbone):
 
     def __init__(
         self,
-        vocabulary_size: int = 160000,
-        target_vocabulary_size: int | None = None,
-        num_layers: int = 4,
-        hidden_dim: int = 1000,
-        embedding_dim: int = 1000,
+        vocabulary_size: Size = 160000,
+        target_vocabulary_size: Size | None = None,
+        num_layers: Size = 4,
+        hidden_dim: Size = 1000,
+        embedding_dim: Size = 1000,
         reverse_source: bool = True,
         use_bias: bool = False,
         unit_forget_bias: bool = False,
-        dropout: float = 0.0,
-        initializer_range: float = 0.08,
+        dropout: Rate = 0.0,
+        initializer_range: AboveZero = 0.08,
         dtype: Any = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(dtype=dtype, **kwargs)
-        self.configure(
-            sizes={
-                "vocabulary_size": vocabulary_size,
-                "num_layers": num_layers,
-                "hidden_dim": hidden_dim,
-                "embedding_dim": embedding_dim,
-            },
-            optional={"target_vocabulary_size": target_vocabulary_size},
-            rates={"dropout": dropout},
-            ranges={"initializer_range": initializer_range},
-            flags={
-                "reverse_source": reverse_source,
-                "use_bias": use_bias,
-                "unit_forget_bias": unit_forget_bias,
-            },
-        )
+        self.configure(locals())
         policy = self.dtype_policy
-        self.make_embeddings(embedding_dim, self._uniform)
+        self.make_embeddings(embedding_dim, self.uniform)
         self.encoder, self.decoder = (
             RecurrentStack(
                 hidden_dim,
@@ -114,8 +107,8 @@ class Seq2Seq(Seq2SeqBackbone):
                 use_bias=use_bias,
                 unit_forget_bias=unit_forget_bias,
                 dropout=dropout,
-                kernel_initializer=self._uniform(),
-                bias_initializer=self._uniform(),
+                kernel_initializer=self.uniform(),
+                bias_initializer=self.uniform(),
                 dtype=policy,
                 name=name,
             )
@@ -125,16 +118,12 @@ class Seq2Seq(Seq2SeqBackbone):
         self.output_layer = keras.layers.Dense(
             self.target_size,
             use_bias=use_bias,
-            kernel_initializer=self._uniform(),
-            bias_initializer=self._uniform(),
+            kernel_initializer=self.uniform(),
+            bias_initializer=self.uniform(),
             dtype=policy,
             name="W",
         )
         self.build(None)
-
-    def _uniform(self):
-        limit = self.initializer_range
-        return keras.initializers.RandomUniform(-limit, limit)
 
     def build(self, input_shape: Shape | None = None) -> None:
         words = (None, None, self.embedding_dim)
@@ -144,30 +133,30 @@ class Seq2Seq(Seq2SeqBackbone):
         self.built = True
 
     # === The contract ===
-    def encode(self, source_ids: Tensor, training: bool = False) -> Any:
+    def encode(self, source_ids: Tensor, training: bool = False) -> Memory:
         source_ids = ops.cast(source_ids, "int32")
         mask = ops.not_equal(source_ids, PAD_ID)
         words = self.source_embedding(source_ids)
         _, states = self.encoder(words, mask=mask, training=training)
-        return {"states": states, "mask": mask}
+        return Memory(mask, states)
 
-    def start(self, memory: Tensor) -> Any:
-        return memory["states"]
+    def start(self, memory: Memory) -> list[list[Tensor]]:
+        return memory.states
 
-    def step(self, token_ids: Tensor, state: Tensor, memory: Tensor) -> Any:
-        words = self.token_embedding(token_ids)[:, None]
-        outputs, state = self.decoder(words, initial_states=state)
-        logits = self.logits(outputs[:, 0])
-        return logits, state, no_weights(outputs[:, 0], memory["mask"])
+    def step(
+        self, token_ids: Tensor, state: list[list[Tensor]], memory: Memory
+    ) -> tuple[Tensor, list[list[Tensor]], Tensor]:
+        word = self.token_embedding(token_ids)[:, None]  # y_{t-1} E
+        h, state = self.decoder(word, initial_states=state)  # h_t
+        h = h[:, 0]
+        return self.logits(h), state, no_weights(h, memory.mask)  # equation 1
 
     def features(self, inputs: Tensor, training: bool = False) -> Tensor:
-        memory = self.encode(inputs["source_ids"], training=training)
-        words = self.token_embedding(ops.cast(inputs["target_ids"], "int32"))
+        memory, words = self.read(inputs, training)
         outputs, _ = self.decoder(
-            words, initial_states=memory["states"], training=training
+            words, initial_states=memory.states, training=training
         )
         return self.drop(outputs, training=training)
 
     def align(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
-        words = self.token_embedding(ops.cast(target_ids, "int32"))
-        return no_weights(words, source_ids)
+        return no_weights(self.target_words(target_ids), source_ids)

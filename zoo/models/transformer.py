@@ -1,6 +1,6 @@
 """Attention Is All You Need: Vaswani et al. 2017 (arXiv 1706.03762)."""
 
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import keras
 from keras import ops
@@ -8,8 +8,22 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.ids import PAD_ID
 from zoo.layers import TransformerDecoderLayer, TransformerEncoderLayer, sinusoids
-from zoo.layers.transformer_layers import NORMS
-from zoo.models.seq2seq import TIES, Seq2SeqBackbone
+from zoo.layers.configured import Rate, Size
+from zoo.models.seq2seq import Seq2SeqBackbone, Tie
+
+
+class Memory(NamedTuple):
+    """All that decoding needs of the source; see `Transformer.encode`."""
+
+    keys: list[list[Tensor]]  # each decoder layer's keys and values of the source
+    mask: Tensor  # bool (B, S)
+
+
+class State(NamedTuple):
+    """The decoder's state between two words, in R rows."""
+
+    caches: list[list[Tensor]]  # each layer's keys and values of past positions
+    position: Tensor  # int32 (R,)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -73,34 +87,20 @@ class Transformer(Seq2SeqBackbone):
 
     def __init__(
         self,
-        vocabulary_size: int = 37000,
-        target_vocabulary_size: int | None = None,
-        num_layers: int = 6,
-        hidden_dim: int = 512,
-        ff_dim: int = 2048,
-        num_heads: int = 8,
-        norm: str = "post",
-        dropout: float = 0.1,
-        tie_embeddings: str = "all",
+        vocabulary_size: Size = 37000,
+        target_vocabulary_size: Size | None = None,
+        num_layers: Size = 6,
+        hidden_dim: Size = 512,
+        ff_dim: Size = 2048,
+        num_heads: Size = 8,
+        norm: Literal["post", "pre"] = "post",
+        dropout: Rate = 0.1,
+        tie_embeddings: Tie = "all",
         dtype: Any = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(dtype=dtype, **kwargs)
-        self.configure(
-            sizes={
-                "vocabulary_size": vocabulary_size,
-                "num_layers": num_layers,
-                "hidden_dim": hidden_dim,
-                "ff_dim": ff_dim,
-                "num_heads": num_heads,
-            },
-            optional={"target_vocabulary_size": target_vocabulary_size},
-            rates={"dropout": dropout},
-            choices={
-                "norm": (norm, NORMS),
-                "tie_embeddings": (tie_embeddings, TIES),
-            },
-        )
+        self.configure(locals())
         if hidden_dim % 2 or hidden_dim % num_heads:
             raise ValueError(
                 "`hidden_dim` must be even and a multiple of `num_heads`. Received: "
@@ -160,60 +160,53 @@ class Transformer(Seq2SeqBackbone):
         return self.drop(words, training=training)
 
     # === The contract ===
-    def encode(self, source_ids: Tensor, training: bool = False) -> Any:
+    def encode(self, source_ids: Tensor, training: bool = False) -> Memory:
         mask = ops.not_equal(ops.cast(source_ids, "int32"), PAD_ID)
         positions = ops.arange(ops.shape(source_ids)[1], dtype="int32")
         x = self._embed(self.source_embedding, source_ids, positions, training)
         for layer in self.encoder_layers:
             x = layer(x, mask=mask, training=training)
         x = x if self.encoder_norm is None else self.encoder_norm(x)
-        # Each decoder layer's keys and values.
-        return {
-            "keys": [layer.project(x) for layer in self.decoder_layers],
-            "mask": mask,
-        }
+        return Memory([layer.project(x) for layer in self.decoder_layers], mask)
 
-    def start(self, memory: Tensor) -> Any:
-        return self.start_for(memory, 2 * ops.shape(memory["mask"])[1] + 50)
+    def start(self, memory: Memory) -> State:
+        return self.start_for(memory, 2 * ops.shape(memory.mask)[1] + 50)
 
-    def start_for(self, memory: Tensor, length: int) -> Any:
-        batch = ops.shape(memory["mask"])[0]
-        return {
-            "caches": [
-                layer.make_cache(batch, length) for layer in self.decoder_layers
-            ],
-            "position": ops.zeros((batch,), dtype="int32"),
-        }
+    def start_for(self, memory: Memory, length: int) -> State:
+        batch = ops.shape(memory.mask)[0]
+        caches = [layer.make_cache(batch, length) for layer in self.decoder_layers]
+        return State(caches, ops.zeros((batch,), dtype="int32"))
 
-    def step(self, token_ids: Tensor, state: Tensor, memory: Tensor) -> Any:
-        # All rows are at one position.
-        position, caches = state["position"][:1], []
+    def step(
+        self, token_ids: Tensor, state: State, memory: Memory
+    ) -> tuple[Tensor, State, Tensor]:
+        position, caches = state.position[:1], []  # all rows are at one position
         x = self._embed(self.token_embedding, token_ids, position)
         for layer, cache, keys in zip(
-            self.decoder_layers, state["caches"], memory["keys"], strict=True
+            self.decoder_layers, state.caches, memory.keys, strict=True
         ):
-            x, weights, cache = layer.step(x, cache, position, keys, memory["mask"])
+            x, weights, cache = layer.step(x, cache, position, keys, memory.mask)
             caches.append(cache)
         x = x if self.decoder_norm is None else self.decoder_norm(x)
         room = position < ops.shape(caches[0][0])[2]
         x = ops.where(room[:, None], x, float("nan"))
-        state = {"caches": caches, "position": state["position"] + 1}
-        return self.logits(x), state, weights
+        return self.logits(x), State(caches, state.position + 1), weights
 
-    def _decode(self, inputs, training=False):
-        """The decoder's output, and its alignments."""
-        memory = self.encode(inputs["source_ids"], training=training)
-        ids = inputs["target_ids"]
-        positions = ops.arange(ops.shape(ids)[1], dtype="int32")
-        x = self._embed(self.token_embedding, ids, positions, training)
-        for layer, keys in zip(self.decoder_layers, memory["keys"], strict=True):
-            x, weights = layer(
-                x, None, mask=memory["mask"], keys=keys, training=training
-            )
+    def target_words(self, target_ids: Tensor, training: bool = False) -> Tensor:
+        positions = ops.arange(ops.shape(target_ids)[1], dtype="int32")
+        return self._embed(self.token_embedding, target_ids, positions, training)
+
+    def run_steps(
+        self,
+        memory: Memory,
+        words: Tensor,
+        training: bool = False,
+        return_alignments: bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        x = words
+        for layer, keys in zip(self.decoder_layers, memory.keys, strict=True):
+            x, weights = layer(x, None, mask=memory.mask, keys=keys, training=training)
         return x if self.decoder_norm is None else self.decoder_norm(x), weights
 
     def features(self, inputs: Tensor, training: bool = False) -> Tensor:
-        return self._decode(inputs, training)[0]
-
-    def align(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
-        return self._decode({"source_ids": source_ids, "target_ids": target_ids})[1]
+        return self.run_steps(*self.read(inputs, training), training)[0]

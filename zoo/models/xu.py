@@ -3,13 +3,13 @@
 "Neural Image Caption Generation with Visual Attention"; here it reads text as well.
 """
 
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.checks import positive, zero_or_above
+from zoo.checks import positive
 from zoo.ids import PAD_ID
 from zoo.layers import (
     AdditiveAttention,
@@ -20,11 +20,28 @@ from zoo.layers import (
     LSTMCell,
     RecurrentStack,
 )
+from zoo.layers.cells import join
+from zoo.layers.configured import Rate, Size, ZeroOrAbove
 from zoo.layers.context import doubly_stochastic_penalty
+from zoo.layers.functional import columns
 from zoo.layers.initializers import PerGate
 from zoo.models.seq2seq import Seq2SeqBackbone, shift_right
 
-ATTENTIONS = ("soft", "hard")
+
+class Memory(NamedTuple):
+    """All that decoding needs of the source; see `ShowAttendTell.encode`."""
+
+    annotations: Tensor  # a, (B, S, D)
+    keys: Tensor  # what f_att makes of them, (B, S, k)
+    mask: Tensor  # bool (B, S)
+    start: list[Tensor]  # h_0 and c_0, (B, n)
+
+
+class State(NamedTuple):
+    """The decoder's state between two words, in R rows."""
+
+    cells: list[Tensor]  # h_{t-1} and c_{t-1}, (R, n)
+    t: Tensor  # the target position, int32 (R,)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -107,41 +124,24 @@ class ShowAttendTell(Seq2SeqBackbone):
 
     def __init__(
         self,
-        vocabulary_size: int = 10000,
-        target_vocabulary_size: int | None = None,
-        hidden_dim: int = 1800,
-        embedding_dim: int = 512,
-        annotation_dim: int = 512,
-        attention_dim: int = 512,
-        attention: str = "soft",
+        vocabulary_size: Size = 10000,
+        target_vocabulary_size: Size | None = None,
+        hidden_dim: Size = 1800,
+        embedding_dim: Size = 512,
+        annotation_dim: Size = 512,
+        attention_dim: Size = 512,
+        attention: Literal["soft", "hard"] = "soft",
         gate: bool = True,
-        doubly_stochastic: float = 1.0,
+        doubly_stochastic: ZeroOrAbove = 1.0,
         output_tanh: bool = False,
-        dropout: float = 0.0,
+        dropout: Rate = 0.0,
         image_shape: Any = None,
         image_encoder: Any = None,
         dtype: Any = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(dtype=dtype, **kwargs)
-        self.configure(
-            sizes={
-                "vocabulary_size": vocabulary_size,
-                "hidden_dim": hidden_dim,
-                "embedding_dim": embedding_dim,
-                "annotation_dim": annotation_dim,
-                "attention_dim": attention_dim,
-            },
-            optional={"target_vocabulary_size": target_vocabulary_size},
-            rates={"dropout": dropout},
-            choices={"attention": (attention, ATTENTIONS)},
-            flags={"gate": gate, "output_tanh": output_tanh},
-            others={
-                "doubly_stochastic": zero_or_above(
-                    "doubly_stochastic", doubly_stochastic
-                )
-            },
-        )
+        self.configure({**locals(), "image_encoder": None})  # it is `encoder`
         policy = self.dtype_policy
         self.image_shape = _checked_shape(image_shape, image_encoder)
         self.make_embeddings(
@@ -184,9 +184,7 @@ class ShowAttendTell(Seq2SeqBackbone):
             dtype=policy,
             name="decoder_cell",
         )
-        # Hard attention's penalty is not that of its draws: see `run`.
-        penalty = doubly_stochastic if attention == "soft" else 0.0
-        self.decoder = ContextDecoder(cell, penalty, dtype=policy, name="decoder")
+        self.decoder = ContextDecoder(cell, dtype=policy, name="decoder")
         self.L_h, self.L_z = (
             keras.layers.Dense(embedding_dim, use_bias=bias, dtype=policy, name=name)
             for name, bias in (("L_h", True), ("L_z", False))
@@ -239,18 +237,15 @@ class ShowAttendTell(Seq2SeqBackbone):
             signature["images"] = keras.InputSpec("float32", shape)
         return signature
 
-    def encode(self, source: Tensor, training: bool = False) -> dict[str, Any]:
+    def encode(self, source: Tensor, training: bool = False) -> Memory:
         read = self._read_images if self.image_shape else self._read_text
         annotations, mask = read(source, training)
         real = ops.cast(mask, annotations.dtype)
         count = ops.maximum(ops.sum(real, axis=1, keepdims=True), 1.0)
         mean = ops.sum(annotations, axis=1) / count  # pads are zeros
-        return {
-            "annotations": annotations,
-            "keys": self.decoder.cell.attention.project(annotations),
-            "mask": mask,
-            "start": [self.start_h(mean), self.start_c(mean)],
-        }
+        keys = self.decoder.cell.attention.project(annotations)
+        start = [self.start_h(mean), self.start_c(mean)]
+        return Memory(annotations, keys, mask, start)
 
     def _read_text(self, source_ids, training):
         source_ids = ops.cast(source_ids, "int32")
@@ -272,77 +267,71 @@ class ShowAttendTell(Seq2SeqBackbone):
         mask = ops.ones(ops.shape(annotations)[:2], dtype="bool")
         return annotations, mask
 
-    def start(self, memory: Tensor) -> Any:
-        batch = ops.shape(memory["annotations"])[0]
-        return self.decoder.cell.get_initial_state(batch, memory["start"])
+    def start(self, memory: Memory) -> State:
+        batch = ops.shape(memory.annotations)[0]
+        *cells, t = self.decoder.cell.get_initial_state(batch, memory.start)
+        return State(cells, t)
 
     def step(
-        self, token_ids: Tensor, state: Tensor, memory: Tensor
-    ) -> tuple[Tensor, list[Tensor], Tensor]:
-        words = self.token_embedding(token_ids)  # y_{t-1} E
-        output, context, weights, state = self.decoder.cell(  # h_t, z_t, α_t
-            words,
-            state,
-            memory["annotations"],
-            mask=memory["mask"],
-            keys=memory["keys"],
-        )
-        return self.logits(self._readout(words, output, context)), state, weights
+        self, token_ids: Tensor, state: State, memory: Memory
+    ) -> tuple[Tensor, State, Tensor]:
+        decoder, (a, keys, mask, _), (h, _) = self.decoder.cell, memory, state.cells
+        word = self.token_embedding(token_ids)  # y_{t-1} E
+        # e_t, α_t, β_t and z_t: equations 4, 5, 8 and 9
+        z, alpha = decoder.attend(h, a, mask, keys, state.t)
+        h, cells = decoder.recur([word, z], state.cells)  # equations 1 to 3
+        features = self.readout(word, h, z)  # the factor of L_o in equation 7
+        return self.logits(features), State(cells, state.t + 1), alpha
 
-    def _readout(self, words, states, contexts, training=False):
+    # In a loop it is left for later: all its factors are kept.
+    loop_parts = {"readout": lambda word, state, context: join(state, context)}
+
+    def readout(
+        self, words: Tensor, states: Tensor, contexts: Tensor, training: bool = False
+    ) -> Tensor:
         """The factor of L_o in equation 7: y_{t-1} E + h_t L_h + z_t L_z."""
         features = words + self.L_h(states) + self.L_z(contexts)
         features = ops.tanh(features) if self.output_tanh else features
         return self.drop(features, training=training)
 
+    def target_words(self, target_ids: Tensor, training: bool = False) -> Tensor:
+        return self.drop(super().target_words(target_ids), training=training)
+
     def run(
-        self,
-        inputs: Tensor,
-        training: bool = False,
-        noise: Tensor | None = None,
-        return_alignments: bool = True,
+        self, inputs: Tensor, training: bool = False, noise: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Features, alignments and, with noise, α as it was before the draws.
+
+        In training, or with noise, the losses have the doubly stochastic penalty.
 
         Args:
             inputs: as in the call.
             training: whether to train.
-            noise: from `draw_noise`, for hard attention. The losses then have its
-                doubly stochastic penalty.
-            return_alignments: whether they are wanted.
+            noise: from `draw_noise`, for hard attention.
 
         Returns:
             `(features (B, T, m), alignments (B, T, S) or None, alphas (B, T, S) or
-            None)`.
+            None)`; alignments with a penalty or noise.
         """
-        memory = self.encode(inputs[self.source_name], training=training)
-        target_ids = ops.cast(inputs["target_ids"], "int32")
-        words = self.token_embedding(target_ids)
-        words = self.drop(words, training=training)
-        steps_mask = ops.not_equal(target_ids, PAD_ID)
-        states, contexts, _, *alignments = self.decoder(
-            words,
-            memory["annotations"],
-            mask=memory["mask"],
-            initial_states=memory["start"],
-            keys=memory["keys"],
-            training=training,
-            return_alignments=return_alignments,
-            steps_mask=steps_mask,
-            noise=noise,
-        )
-        alphas = None
+        memory, words = self.read(inputs, training)
+        soft = training and self.attention == "soft" and self.doubly_stochastic
+        wanted = bool(soft) or noise is not None
+        outputs, alignments = self.run_steps(memory, words, training, wanted, noise)
+        n, size, alphas = self.hidden_dim, self.annotation_dim, None
+        states, contexts = columns(outputs, 0, n), columns(outputs, n, n + size)
         if noise is not None:
             _, alphas = self.decoder.cell.attention.attention(
-                shift_right(states, memory["start"][0]),
-                memory["annotations"],
-                mask=memory["mask"],
-                keys=memory["keys"],
+                shift_right(states, memory.start[0]),
+                memory.annotations,
+                mask=memory.mask,
+                keys=memory.keys,
             )
-            penalty = doubly_stochastic_penalty(alphas, memory["mask"], steps_mask)
+        if wanted:
+            looked = alignments if alphas is None else alphas
+            real = ops.not_equal(inputs["target_ids"], PAD_ID)
+            penalty = doubly_stochastic_penalty(looked, memory.mask, real)
             self.add_loss(self.doubly_stochastic * penalty)
-        features = self._readout(words, states, contexts, training)
-        return features, alignments[0] if alignments else None, alphas
+        return self.readout(words, states, contexts, training), alignments, alphas
 
     def draw_noise(self, inputs: Tensor) -> Tensor:
         """New noise for hard attention to these inputs."""
@@ -354,27 +343,15 @@ class ShowAttendTell(Seq2SeqBackbone):
         return self.decoder.cell.attention.draw_noise(shape, self.seed_generator)
 
     def features(self, inputs: Tensor, training: bool = False) -> Tensor:
-        return self.run(inputs, training, return_alignments=False)[0]
-
-    def align(self, source: Tensor, target_ids: Tensor) -> Tensor:
-        return self.run({self.source_name: source, "target_ids": target_ids})[1]
+        return self.run(inputs, training)[0]
 
     def get_config(self) -> dict[str, Any]:
         config = super().get_config()
-        if self.image_shape:
-            config["image_shape"] = list(self.image_shape)
         if self.given_encoder:
             serialize = keras.saving.serialize_keras_object
             config["image_encoder"] = serialize(self.encoder)
-        return config
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
-        if isinstance(config.get("image_encoder"), dict):
-            deserialize = keras.saving.deserialize_keras_object
-            encoder = deserialize(config["image_encoder"])
-            config = {**config, "image_encoder": encoder}
-        return super().from_config(config)
+        unset = ("image_shape", "image_encoder")
+        return {k: v for k, v in config.items() if k not in unset or v is not None}
 
 
 def _checked_shape(image_shape, image_encoder):

@@ -9,7 +9,7 @@ from tests.harness import close, compiled, gradients, randomize
 from tests.marks import once
 from zoo.layers import GRUCell, LSTMCell, SimpleRNNCell
 from zoo.layers.cells import as_list
-from zoo.layers.fast_loops.cell_loop import hoist, run_cell
+from zoo.layers.fast_loops.cell_loop import make_loop_step, run_cell
 from zoo.layers.fast_loops.time_loop import TimeLoop
 from zoo.layers.functional import scan
 
@@ -134,9 +134,9 @@ def test_an_input_that_is_known_in_the_loop_only(name, known):
 
     def fast():
         loop = TimeLoop((6, 3), "float32", training=True)
-        fed = loop.read(x[..., known:])
+        fed = loop.add_input(x[..., known:])
         inputs = x[..., :known] if known else None
-        step = hoist(cell, loop, inputs, fed=5 - known)
+        step = make_loop_step(cell, loop, inputs, fed_back=5 - known)
         outputs, states = loop.run(
             lambda slices, states: step(slices, states, slices[fed]), first
         )

@@ -176,7 +176,7 @@ def test_noise_whose_width_is_not_known(size):
             None,
             cell.attention.project(MEMORY),
             states[1],
-            True,
+            one_query_per_source=True,
             noise=noise[:, t],
         )
         output, states[0] = cell.cell(

@@ -35,7 +35,7 @@ def test_a_product_has_the_gradients_of_a_plain_scan(length, shape):
     def fast():
         kernel, first, *added = (1.0 * variable for variable in variables)
         loop = TimeLoop((length, 2), "float32", training=True)
-        place = loop.read(other)
+        place = loop.add_input(other)
         product = loop.product(kernel, *added)
         return outputs_of(product, place, lambda step: loop.run(step, [first]))
 
@@ -67,7 +67,7 @@ def test_compiled_backends_prepare_gradients_in_training(training):
 def test_backwards_the_outputs_stand_where_they_were_made():
     x = RNG.normal(size=(4, 2, 3)).astype("float32")
     loop = TimeLoop((4, 2), "float32")
-    place = loop.read(ops.convert_to_tensor(x))
+    place = loop.add_input(ops.convert_to_tensor(x))
 
     def step(slices, states):
         total = states[0] + slices[place]

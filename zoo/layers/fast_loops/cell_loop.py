@@ -6,11 +6,9 @@ from typing import Any
 from keras import ops
 
 from zoo.backend import Tensor
-from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, ZooCell, as_list
+from zoo.layers.cells import LSTMCell, ZooCell, as_list, join
 from zoo.layers.fast_loops.cudnn import has_cudnn, run_lstm
-from zoo.layers.fast_loops.gates import is_standard, lstm_states
 from zoo.layers.fast_loops.time_loop import TimeLoop
-from zoo.layers.functional import cast_weights
 
 
 def run_cell(
@@ -43,10 +41,10 @@ def run_cell(
     # Time first while the tensor is still narrow.
     inputs = ops.swapaxes(inputs, 0, 1)
     loop = TimeLoop(ops.shape(inputs)[:2], cell.compute_dtype, training)
-    advance = hoist(cell, loop, inputs)
+    advance = make_loop_step(cell, loop, inputs)
     if mask is None:
         return loop.run(advance, initial_states, reverse)
-    real = loop.read(ops.swapaxes(ops.cast(mask, loop.dtype), 0, 1)[..., None])
+    real = loop.add_input(ops.swapaxes(ops.cast(mask, loop.dtype), 0, 1)[..., None])
 
     def masked(slices, states):
         keep = slices[real] > 0
@@ -60,13 +58,13 @@ def run_cell(
     return loop.run(masked, initial_states, reverse)
 
 
-def hoist(
+def make_loop_step(
     cell: Any,
-    loop: Any,
+    loop: TimeLoop,
     inputs: Tensor | None = None,
-    fed: int = 0,
+    fed_back: int = 0,
     added: Tensor | None = None,
-    reset: Tensor | None = None,
+    **options: Any,
 ) -> Callable:
     """A cell's step inside a loop, before which the input's products are computed.
 
@@ -75,99 +73,23 @@ def hoist(
         loop: the `TimeLoop`.
         inputs: `(T, B, n)`, the part of the input that is known before the loop; None
             if there is none.
-        fed: size of the part that is known in the loop only, behind the known one.
+        fed_back: size of the part that is known in the loop only, behind the known one.
         added: tensor that broadcasts to the projected inputs `(T, B, gates * units)`:
             the product of a part of the input that is the same at each step.
-        reset: as in `GRUCell.step`.
+        **options: of the cell's `make_step`.
 
     Returns:
         A function `(slices, states, fed=None) -> (output, new_states)`.
     """
-    if not isinstance(cell, ZooCell):
-        return _whole_step(cell, loop, inputs)
-    net = cell.input_bias()
-    if inputs is not None:
-        net = cell.project(inputs)
+    if isinstance(cell, ZooCell):
+        net = cell.input_bias() if inputs is None else cell.project(inputs)
         net = net if added is None else net + added
-    dtype, U = cell.compute_dtype, cell.recurrent_kernel
-    kernel = cast_weights(U, dtype)
-    if fed:
-        W = cast_weights(cell.kernel, dtype)
-        kernel = ops.concatenate([W[W.shape[0] - fed :], kernel], axis=0)
-    if isinstance(cell, GRUCell):
-        return _gru_step(cell, loop, net, kernel, reset)
-    product, standard = loop.product(kernel, net), is_standard(cell)
+        return cell.make_step(loop, net, fed_back, **options)
+    place = None if inputs is None else loop.add_input(inputs)
 
     def step(slices, states, fed=None):
-        h = states[0]
-        net = product(slices, _join(fed, h))
-        if isinstance(cell, SimpleRNNCell):
-            h = cell.activation(net)
-            return h, [h]
-        if loop.training and standard:
-            h, c = ops.split(lstm_states(net, states[1]), 2, axis=-1)
-            return h, [h, c]
-        return cell.open_gates(net, states[1])
-
-    return step
-
-
-def _whole_step(cell, loop, inputs):
-    """The step of a cell that isn't zoo's."""
-    place = None if inputs is None else loop.read(inputs)
-
-    def step(slices, states, fed=None):
-        x = fed if place is None else slices[place]
-        if place is not None and fed is not None:
-            x = ops.concatenate([x, fed], axis=-1)
+        x = fed if place is None else join(slices[place], fed)
         output, new_states = cell(x, list(states))
         return output, as_list(new_states)
 
     return step
-
-
-def _gru_step(cell, loop, net, kernel, reset):
-    """`GRUCell.step`, with the fed part's rows of the kernel above the recurrent."""
-    n, bias = 2 * cell.units, cell.recurrent_bias()
-    gates, candidate = (None, None) if net is None else (net[..., :n], net[..., n:])
-    if bias is not None:
-        gates = gates + bias[:n]
-    gates = loop.product(kernel[:, :n], gates)
-    if not cell.reset_after:
-        candidate = loop.product(kernel[:, n:], candidate)
-    else:
-        rows = kernel.shape[0] - cell.units
-        term = None if bias is None else bias[n:]
-        if reset is not None:
-            term = reset if term is None else term + reset
-        inner = loop.product(kernel[rows:, n:], term)
-        candidate = _candidate_input(loop, candidate, kernel[:rows, n:])
-
-    def step(slices, states, fed=None):
-        [h] = states
-        z, r = ops.split(
-            cell.recurrent_activation(gates(slices, _join(fed, h))), 2, axis=-1
-        )
-        if cell.reset_after:
-            net = candidate(slices, fed) + r * inner(slices, h)
-        else:
-            net = candidate(slices, _join(fed, r * h))
-        h = cell.update_state(h, z, cell.activation(net))
-        return h, [h]
-
-    return step
-
-
-def _candidate_input(loop, net, kernel):
-    """The input's share of the candidate, outside the reset gate's bracket.
-
-    Returns a function of the slices and the fed part.
-    """
-    if kernel.shape[0]:
-        return loop.product(kernel, net)
-    place = loop.read(net)
-    return lambda slices, fed: slices[place]
-
-
-def _join(fed, h):
-    return h if fed is None else ops.concatenate([fed, h], axis=-1)

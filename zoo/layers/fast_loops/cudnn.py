@@ -8,7 +8,7 @@ import keras
 from keras import ops
 
 from zoo.backend import Tensor
-from zoo.layers.fast_loops.gates import is_standard, lstm_states
+from zoo.layers.fast_loops.gates import lstm_states
 from zoo.layers.functional import cast_weights, gather_rows, real_first, scan
 
 # torch would like Keras to hold an LSTM's weights in one piece of memory.
@@ -26,7 +26,7 @@ def has_cudnn(cell: Any, inputs: Tensor) -> bool:
     JAX with a `keras.distribution`, where each device would do the whole batch.
     """
     backend = keras.backend.backend()
-    if not is_standard(cell) or backend not in ("jax", "torch") or inputs.shape[1] == 1:
+    if not cell.is_standard or backend not in ("jax", "torch") or inputs.shape[1] == 1:
         return False
     if backend == "torch":
         device = getattr(inputs, "device", None)

@@ -38,13 +38,20 @@ class TimeLoop:
         self.prepares = training and keras.backend.backend() != "torch"
         self.sequences: list[Tensor] = []
 
-    def read(self, sequence: Tensor) -> int:
+    def add_input(self, sequence: Tensor) -> int:
         """Adds a sequence `(T, B, m)`, time first, as a loop reads it.
 
         Returns its place among the `slices` `(B, m)` that a step gets.
         """
         self.sequences.append(sequence)
         return len(self.sequences) - 1
+
+    def term(self, added: Tensor) -> Callable[[Any], Tensor]:
+        """A step's part of `(T, B, m)`, or what is the same at each, by its slices."""
+        if len(added.shape) < 3:
+            return lambda slices: added
+        place = self.add_input(added)
+        return lambda slices: slices[place]
 
     def product(self, kernel: Tensor, added: Tensor | None = None) -> Callable:
         """A product inside the loop, with a term that is known before it.
@@ -57,29 +64,26 @@ class TimeLoop:
         Returns:
             A function `(slices, x)`: for x `(B, n)` it gives x · kernel + added.
         """
-        changes = added is not None and len(added.shape) == 3
         if self.prepares:
             kernel = LoopKernel(kernel)
             added = ops.zeros((), self.dtype) if added is None else added
-            if not changes:
+            if len(added.shape) < 3:
                 added = ops.broadcast_to(added, (*self.lead, kernel.shape[1]))
-            place = self.read(kernel.widen(added))
+            place = self.add_input(kernel.widen(added))
             return lambda slices, x: kernel.product(x, slices[place])
-        if changes:
-            place = self.read(added)
-            return lambda slices, x: ops.matmul(x, kernel) + slices[place]
         if added is None:
             return lambda slices, x: ops.matmul(x, kernel)
-        return lambda slices, x: ops.matmul(x, kernel) + added
+        term = self.term(added)
+        return lambda slices, x: ops.matmul(x, kernel) + term(slices)
 
     def run(
-        self, step: Callable, states: list[Tensor], reverse: bool = False
-    ) -> tuple[Tensor, list[Tensor]]:
+        self, step: Callable, states: Any, reverse: bool = False
+    ) -> tuple[Tensor, Any]:
         """The loop.
 
         Args:
             step: function `(slices, states) -> (output, new_states)`; see `scan`.
-            states: list of tensors.
+            states: nested tensors.
             reverse: whether to run from the last step to the first.
 
         Returns:
@@ -107,6 +111,9 @@ class TimeLoop:
             return step(cut(x), states)
 
         return scan(run_step, ops.swapaxes(sequence, 0, 1), states, reverse)
+
+
+NO_LOOP = TimeLoop((), None)  # makes the products of a single step
 
 
 class LoopKernel:

@@ -4,7 +4,7 @@ from typing import Any
 
 import keras
 
-from zoo.models.backbone import KeptValues
+from zoo.models.backbone import RestoreOnError
 from zoo.training.fast.process import give_back_large_buffers
 from zoo.training.fast.recorded import record_steps
 from zoo.training.fast.updates import prepare_optimizer
@@ -90,7 +90,7 @@ def compile_with(
     # Now, so that a checkpoint finds the optimizer's variables; and the model's, since
     # for mixed_float16 Keras wraps what was given into one that scales the loss.
     model.optimizer.build(model.trainable_variables)
-    if isinstance(model, KeptValues):
+    if isinstance(model, RestoreOnError):
         model.check_trainable()  # from now on
     return model
 
@@ -104,7 +104,7 @@ def _compile_by_shape(model):
     import tensorflow as tf
 
     def make_train_function(force=False):
-        if isinstance(model, KeptValues):
+        if isinstance(model, RestoreOnError):
             model.check_trainable()
         plain = model.run_eagerly or model.jit_compile is not True
         if plain or model.steps_per_execution > 1:  # compiled anew, in another way

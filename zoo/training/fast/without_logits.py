@@ -5,11 +5,11 @@ from typing import Any
 import keras
 
 from zoo.backend import Shape, Tensor
-from zoo.models.backbone import KeptValues
+from zoo.models.backbone import RestoreOnError
 from zoo.tasks.translator import Seq2SeqTask
 
 
-class WithoutLogits(KeptValues, keras.Model):
+class WithoutLogits(RestoreOnError, keras.Model):
     """Trains a task by what its output layer reads.
 
     `SmoothedCrossEntropy.projected` has loss and gradient of the output layer in one
@@ -59,7 +59,7 @@ class WithoutLogits(KeptValues, keras.Model):
         self.built = True
 
     def check_trainable(self) -> None:
-        """See `KeptValues`; what is quantized is named before what is frozen by it.
+        """See `RestoreOnError`; what is quantized is named before what is frozen by it.
 
         Raises:
             ValueError: if the output layer has been quantized since, or any layer to
