@@ -23,12 +23,35 @@ REFUSED = {
     # === Layers ===
     partial(layers.GRUCell, 4): [
         ({"update": "forget"}, '"keep" or "replace".*update=.forget'),
-        ({"dropout": 0.1}, "GRUCell leaves dropout.*dropout=0.1"),
+        ({"dropout": 0.1}, "GRUCell leaves dropout.*must be 0.*dropout=0.1"),
+    ],
+    layers.RecurrentStack: [
+        *(
+            ({"units": units, "num_layers": count}, "positive integer.*Received")
+            for units, count in ((0, 1), (True, 1), (4, 0), (4, -1), (4, 1.5))
+        ),
+        ({"units": 5, "bidirectional": True}, "even number of units.*units=5"),
     ],
     partial(layers.RecurrentStack, 4): [
+        ({"cell": "gru", "forget_gate": False}, "is for cell=.lstm. alone.*'gru'"),
+        ({"cell": "gru", "output_activation": "tanh"}, "is for cell=.lstm. alone"),
         ({"cell": "elman"}, "one of.*lstm.*gru.*rnn.*cell=.elman"),
         ({"update": "keep"}, "alone.*update=.keep., cell=.lstm"),
     ],
+    layers.AdditiveAttention: [({"units": 0}, "positive integer.*units=0")],
+    layers.ConcatAttention: [({"units": 2.5}, "positive integer.*units=2.5")],
+    layers.LocationAttention: [
+        ({"max_length": -1}, "positive integer.*max_length=-1"),
+    ],
+    layers.MultiplicativeAttention: [
+        ({"score": "concat"}, "one of.*Received: score='concat'"),
+    ],
+    layers.LocalMonotonicAttention: [({"score": "location"}, "one of.*'location'")],
+    layers.LocalPredictiveAttention: [
+        ({"window": 0}, "positive integer.*window=0"),
+        ({"units": -2}, "positive integer.*units=-2"),
+    ],
+    partial(layers.LSTMN, 4): [({"dropout": 1}, r"in \[0, 1\).*dropout=1")],
     partial(layers.ContextCell, layers.GRUCell(4)): [
         ({"attention": None}, "attention layer of zoo.layers.*None"),
     ],

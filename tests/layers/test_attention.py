@@ -250,10 +250,6 @@ def test_projecting_an_unbuilt_layer_says_what_to_do():
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda: AdditiveAttention(0), "positive integer.*units=0"),
-        (lambda: ConcatAttention(2.5), "positive integer.*units=2.5"),
-        (lambda: LocationAttention(-1), "positive integer.*max_length=-1"),
-        (lambda: MultiplicativeAttention("concat"), "one of.*Received: score='concat'"),
         (lambda: MultiplicativeAttention("dot")(QUERY, MEMORY), "query size 6.*8"),
         (lambda: AdditiveAttention(3)(QUERY, MEMORY[:, 0]), r"memory.*\(4, 8\)"),
     ],

@@ -10,8 +10,6 @@ from zoo.layers import (
     ContextCell,
     ContextDecoder,
     GRUCell,
-    LocalMonotonicAttention,
-    LSTMCell,
 )
 
 RNG = np.random.default_rng(4)
@@ -20,9 +18,8 @@ MEMORY = RNG.normal(size=(3, 7, 6)).astype("float32")
 MASK = np.arange(7)[None] < np.array([7, 3, 0])[:, None]
 
 
-def built(cell=None, attention=None, gate=False):
-    attention = attention or AdditiveAttention(8)
-    cell = ContextCell(cell or GRUCell(4), attention, gate=gate)
+def built(gate=False):
+    cell = ContextCell(GRUCell(4), AdditiveAttention(8), gate=gate)
     decoder = ContextDecoder(cell)
     decoder.build(INPUTS.shape, MEMORY.shape)
     return randomize(decoder)
@@ -56,24 +53,6 @@ def test_it_is_the_papers(gate):
             close(outputs[b, t], s)
         close(states[0][b], s)
     assert (to_numpy(states[1]) == 6).all()
-
-
-@pytest.mark.parametrize("cell", [GRUCell, once(LSTMCell)])
-def test_decoder_is_the_scan_of_the_cell(cell):
-    attention = LocalMonotonicAttention("concat", window=1)
-    decoder = built(cell(4), attention, gate=True)
-    options = {"training": True, "return_alignments": True}
-    run = compiled(lambda *given, mask: decoder(*given, mask=mask, **options))
-    outputs, contexts, final, alignments = to_numpy(run(INPUTS, MEMORY, mask=MASK))
-    states, step = decoder.cell.get_initial_state(3), compiled(decoder.cell)
-    for t in range(6):
-        found = step(INPUTS[:, t], states, MEMORY, mask=MASK)
-        output, context, alignment, states = found
-        close(output, outputs[:, t])
-        close(context, contexts[:, t])
-        close(alignment, alignments[:, t])
-    for state, wanted in zip(states, final, strict=True):
-        close(state, wanted)
 
 
 @keras.saving.register_keras_serializable(package="tests")

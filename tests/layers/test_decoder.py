@@ -54,39 +54,6 @@ def make(stack, attention, feeding, **options):
     return randomize(decoder)
 
 
-@pytest.mark.parametrize("feeding", [True, False])
-@pytest.mark.parametrize(
-    "stack, attention",
-    [
-        ("lstm", "local_p"),
-        once("lstm", "local_m"),
-        once("keras_lstm", "additive"),
-        once("gru", "general"),
-        once("mixed", "local_m"),
-        once("simple", "additive"),
-    ],
-)
-def test_the_sequence_equals_the_scan_of_the_cell(stack, attention, feeding):
-    decoder = make(stack, attention, feeding)
-    outputs, final, alignments = compiled(decoder)(INPUTS, MEMORY, mask=MASK)
-    cell = decoder.cell
-    step = compiled(lambda x, states: cell(x, states, MEMORY, mask=MASK))
-    states = cell.get_initial_state(batch_size=3)
-    for t in range(INPUTS.shape[1]):
-        output, alignment, states = step(INPUTS[:, t], states)
-        close(to_numpy(outputs)[:, t], output)
-        close(to_numpy(alignments)[:, t], alignment)
-    assert len(final) == len(states)
-    for got, wanted in zip(final, states, strict=True):
-        close(got, wanted)
-    assert to_numpy(states[-1]).tolist() == [4, 4, 4]
-    # Without alignments the rest is the same.
-    run = compiled(lambda: decoder(INPUTS, MEMORY, mask=MASK, return_alignments=False))
-    fewer = run()
-    assert len(fewer) == 2
-    close(fewer[0], outputs)
-
-
 def test_input_feeding_is_luongs_equations():
     decoder = make("lstm", "local_p", True)
     cell = decoder.cell

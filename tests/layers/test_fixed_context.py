@@ -24,12 +24,6 @@ def test_fixed_context():
     joined = np.concatenate([INPUTS, repeated], axis=-1)
     wanted = whole(joined, initial_state=[ops.convert_to_tensor(START)])
     close(outputs, wanted)
-    state = ops.convert_to_tensor(START)
-    projected = decoder.project(ops.convert_to_tensor(CONTEXT))
-    for t in range(6):
-        x = ops.convert_to_tensor(INPUTS[:, t])
-        state = decoder.step(x, state, *projected)
-        close(state, wanted[:, t])
     assert same_config(decoder).cell.units == 4
 
 

@@ -204,9 +204,6 @@ def test_a_score_layer_of_ones_own():
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda: LocalMonotonicAttention("location"), "one of.*'location'"),
-        (lambda: LocalPredictiveAttention(window=0), "positive integer.*window=0"),
-        (lambda: LocalPredictiveAttention(units=-2), "positive integer.*units=-2"),
         (
             lambda: LocalMonotonicAttention()(QUERY[:, 0], MEMORY),
             r"needs `position=`.*\(5, 6\)",

@@ -121,8 +121,6 @@ def test_steps_and_the_end_of_their_room():
 def test_a_source_goes_with_fusion():
     with pytest.raises(ValueError, match="fusion='deep' and no source"):
         LSTMN(4, fusion="deep")(INPUTS)
-    with pytest.raises(ValueError, match=r"in \[0, 1\).*dropout=1"):
-        LSTMN(4, dropout=1)
 
 
 @pytest.mark.parametrize("fusion", [None, once("shallow"), once("deep")])

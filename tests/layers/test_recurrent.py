@@ -12,47 +12,14 @@ from tests.harness import (
     same_config,
     to_numpy,
 )
-from tests.layers import reference
 from tests.marks import once
-from zoo.layers import LSTMCell, RecurrentStack
+from zoo.layers import RecurrentStack
 
 RNG = np.random.default_rng(11)
 INPUTS = RNG.normal(size=(3, 6, 5)).astype("float32")
-STATES = [RNG.normal(size=(3, 4)).astype("float32") for _ in range(2)]
 X = ops.convert_to_tensor(INPUTS[:, 0])
 LENGTHS = [6, 2, 0]
 MASK = np.arange(6)[None] < np.array(LENGTHS)[:, None]
-
-
-def built(use_bias=True, size=5, units=4):
-    cell = LSTMCell(units, use_bias=use_bias)
-    cell.build((None, size))
-    return randomize(cell)
-
-
-@pytest.mark.parametrize("use_bias", [True, once(False)])
-def test_cell_is_the_keras_cell_and_the_equations(use_bias):
-    cell = built(use_bias)
-    plain = keras.layers.LSTMCell(4, use_bias=use_bias)
-    plain.build((None, 5))
-    plain.set_weights(cell.get_weights())
-    states = [ops.convert_to_tensor(state) for state in STATES]
-    wanted, wanted_states = plain(X, states)
-    got, got_states = cell(X, states)
-    close(got, wanted)
-    close(got_states[1], wanted_states[1])
-    weights = reference.named(cell)
-    for b in range(3):
-        h, c = reference.lstm_step(
-            INPUTS[b, 0],
-            STATES[0][b],
-            STATES[1][b],
-            weights["kernel"],
-            weights["recurrent_kernel"],
-            weights.get("bias", 0.0),
-        )
-        close(to_numpy(got)[b], h)
-        close(to_numpy(got_states[1])[b], c)
 
 
 def test_stack_equals_keras_layers():
@@ -116,22 +83,6 @@ def test_everyday_keras():
         shapes=True,
     )
     same_config(RecurrentStack(4, 2, bidirectional=True, dropout=0.1, seed=3))
-
-
-def test_the_cell_has_no_dropout_of_its_own():
-    with pytest.raises(ValueError, match="dropout.*must be 0.*dropout=0.5"):
-        LSTMCell(4, dropout=0.5)
-
-
-def test_odd_units_in_two_directions():
-    with pytest.raises(ValueError, match="even number of units.*units=5"):
-        RecurrentStack(5, bidirectional=True)
-
-
-@pytest.mark.parametrize("arguments", [(0,), (True,), (4, 0), (4, -1), (4, 1.5)])
-def test_sizes_are_positive_integers(arguments):
-    with pytest.raises(ValueError, match="positive integer.*Received"):
-        RecurrentStack(*arguments)
 
 
 def test_initial_states_that_do_not_fit_are_refused():

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import close, gradients, randomize
+from tests.harness import close, compiled, gradients, randomize, to_numpy
 from tests.marks import once
 from zoo.layers import (
     AdditiveAttention,
@@ -16,6 +16,7 @@ from zoo.layers import (
     FixedContextDecoder,
     GRUCell,
     HardAttention,
+    LocalMonotonicAttention,
     LocalPredictiveAttention,
     LSTMCell,
     MultiplicativeAttention,
@@ -27,23 +28,25 @@ RNG = np.random.default_rng(13)
 INPUTS = ops.convert_to_tensor(RNG.normal(size=(3, 4, 5)).astype("float32"))
 MEMORY = ops.convert_to_tensor(RNG.normal(size=(3, 9, 8)).astype("float32"))
 MASK = np.arange(9)[None] < np.array([9, 4, 0])[:, None]
-WEIGHTS = ops.convert_to_tensor(RNG.normal(size=(3, 4, 13)).astype("float32"))
+WEIGHTS = ops.convert_to_tensor(RNG.normal(size=29).astype("float32"))
 
 ATTENTION_CELLS = {
     "lstm, general": lambda: (
         [LSTMCell(6, use_bias=False), LSTMCell(6)],
         MultiplicativeAttention("general"),
     ),
-    "lstm, local-p": lambda: (
-        [LSTMCell(6)],
-        LocalPredictiveAttention("general", 1),
-    ),
+    "lstm, local-p": lambda: ([LSTMCell(6)], LocalPredictiveAttention("general", 1)),
     "gru and rnn, additive": lambda: (
         [GRUCell(7, reset_after=True), SimpleRNNCell(6)],
         AdditiveAttention(5),
     ),
-    "Keras's gru, zoo's lstm": lambda: (
+    "Keras's gru, zoo's lstm, local-m": lambda: (
         [keras.layers.GRUCell(6), LSTMCell(5)],
+        LocalMonotonicAttention("general", 1),
+    ),
+    "Keras's lstm": lambda: (keras.layers.LSTMCell(6), AdditiveAttention(5)),
+    "Keras's simple cell": lambda: (
+        keras.layers.SimpleRNNCell(6),
         MultiplicativeAttention("general"),
     ),
 }
@@ -51,7 +54,9 @@ ATTENTION_CELLS = {
 EVERYWHERE = {("lstm, general", True), ("gru and rnn, additive", False)}
 CONTEXT_CELLS = {
     "gru": lambda: ContextCell(GRUCell(6), AdditiveAttention(5)),
-    "lstm, gate": lambda: ContextCell(LSTMCell(6), AdditiveAttention(5), gate=True),
+    "lstm, gate": lambda: ContextCell(
+        LSTMCell(6), LocalMonotonicAttention("concat", 1), gate=True
+    ),
     "gru, reset after": lambda: ContextCell(
         GRUCell(6, reset_after=True), MultiplicativeAttention("general")
     ),
@@ -59,18 +64,16 @@ CONTEXT_CELLS = {
 
 
 def same(variables, fast, plain):
-    """Values and gradients of two ways to compute `(B, T, m)`."""
-    factors = keras.Variable(WEIGHTS)  # its gradient is the outputs
+    """Values and gradients of two ways to compute a list of `(B, …)`."""
 
     def loss(run):
-        outputs = run()
-        return ops.sum(outputs * factors[..., : outputs.shape[-1]])
+        return sum(ops.sum(x * WEIGHTS[: x.shape[-1]]) for x in run()[:-1])
 
-    variables = [*variables, factors]
+    for got, right in zip(compiled(fast)(), compiled(plain)(), strict=True):
+        close(got, right)
     value, found = gradients(variables, lambda: loss(fast))
     expected, wanted = gradients(variables, lambda: loss(plain))
     assert value == pytest.approx(expected, rel=1e-5)
-    close(found[-1], wanted[-1])
     for variable, got, right in zip(variables, found, wanted, strict=True):
         close(got, right, atol=1e-5 * max(1.0, np.abs(right).max()))
         assert np.abs(right).max() > 0, variable.path
@@ -87,21 +90,29 @@ def same(variables, fast, plain):
 def test_attention_decoder(kind, feeding):
     cells, attention = ATTENTION_CELLS[kind]()
     cell = AttentionCell(cells, attention, units=10, input_feeding=feeding)
-    decoder = AttentionDecoder(cell, return_alignments=False)
+    decoder = AttentionDecoder(cell)
     decoder.build(INPUTS.shape, MEMORY.shape)
     randomize(decoder)
 
     def fast():
-        return decoder(INPUTS, MEMORY, mask=MASK, training=True)[0]
+        outputs, states, weights = decoder(INPUTS, MEMORY, mask=MASK, training=True)
+        return ops.concatenate([outputs, weights], axis=-1), *states
 
     def plain():
         def step(x, states):
-            output, _, states = cell(x, states, MEMORY, mask=MASK)
-            return output, states
+            output, weights, states = cell(x, states, MEMORY, mask=MASK)
+            return ops.concatenate([output, weights], axis=-1), states
 
-        return scan(step, INPUTS, cell.get_initial_state(3))[0]
+        outputs, states = scan(step, INPUTS, cell.get_initial_state(3))
+        return outputs, *states
 
     same(decoder.trainable_variables, fast, plain)
+    assert to_numpy(fast()[-1]).tolist() == [4, 4, 4]
+    # Without alignments the rest is the same.
+    options = {"mask": MASK, "return_alignments": False}
+    fewer = compiled(lambda: decoder(INPUTS, MEMORY, **options))()
+    assert len(fewer) == 2
+    close(fewer[0], compiled(fast)()[0][..., :10])
 
 
 @pytest.mark.parametrize(
@@ -114,15 +125,17 @@ def test_context_decoder(kind):
     randomize(decoder)
 
     def fast():
-        outputs, contexts, *_ = decoder(INPUTS, MEMORY, mask=MASK, training=True)
-        return ops.concatenate([outputs, contexts[..., :7]], axis=-1)
+        options = {"mask": MASK, "training": True, "return_alignments": True}
+        *parts, states, weights = decoder(INPUTS, MEMORY, **options)
+        return ops.concatenate([*parts, weights], axis=-1), *states
 
     def plain():
         def step(x, states):
-            output, context, _, states = cell(x, states, MEMORY, mask=MASK)
-            return ops.concatenate([output, context[..., :7]], axis=-1), states
+            *parts, states = cell(x, states, MEMORY, mask=MASK)
+            return ops.concatenate(parts, axis=-1), states
 
-        return scan(step, INPUTS, cell.get_initial_state(3))[0]
+        outputs, states = scan(step, INPUTS, cell.get_initial_state(3))
+        return outputs, *states
 
     same(decoder.trainable_variables, fast, plain)
 
@@ -135,7 +148,7 @@ def test_fixed_context_decoder(after):
     randomize(decoder)
 
     def fast():
-        return decoder(INPUTS, context, start, training=True)[0]
+        return decoder(INPUTS, context, start, training=True)
 
     def plain():
         projected = decoder.project(context)
@@ -144,7 +157,8 @@ def test_fixed_context_decoder(after):
             h = decoder.step(x, states[0], *projected)
             return h, [h]
 
-        return scan(step, INPUTS, [start])[0]
+        outputs, _ = scan(step, INPUTS, [start])
+        return outputs, ops.repeat(context[:, None], 4, axis=1)
 
     same(decoder.trainable_variables, fast, plain)
 
