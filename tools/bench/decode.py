@@ -47,7 +47,6 @@ MODELS = ("luong", "transformer")
 PEERS = {
     "opennmt-py": ("opennmt-py", "luong", ["float32"]),
     "joeynmt": ("joeynmt", "luong", ["float32"]),
-    "opennmt-tf": ("opennmt-tf", "luong", ["float32"]),
     "ctranslate2": ("opennmt-transformer", "transformer", ["float32", "int8"]),
 }
 

@@ -1,14 +1,13 @@
 """Measures everything on one GPU, in one command of a few minutes that fetches nothing.
 
-    python -m tools.bench.gpu --out FOLDER [--data FOLDER] [--minutes 9]
+    python -m tools.bench.gpu --out FOLDER [--minutes 9]
 
 It needs Keras, KerasHub, SentencePiece, and JAX or torch, or both; TensorFlow is not
 needed. At first all at once, which keeps a dozen cores busy:
 
 - every layer's values and gradients on the GPU, in float32 and in bfloat16, against the
   CPU's in float32;
-- the first call, which compiles, of everything timed below;
-- a recipe, which is killed at the end.
+- the first call, which compiles, of everything timed below.
 
 Then one after the other:
 
@@ -16,9 +15,7 @@ Then one after the other:
 - training of Luong's model and the Transformer, small and of the papers' sizes: target
   tokens a second, and the share of the peak (`--peak` TFLOP/s: an H100's or H200's
   989 for dense bfloat16, by NVIDIA's data sheets);
-- decoding of 1,000 sentences, greedy and with a beam of five; peak memory of each;
-- the recipe, resumed, with the BLEU that it reached (with `--data`, a folder that holds
-  multi30k; else its tiny scale).
+- decoding of 1,000 sentences, greedy and with a beam of five; peak memory of each.
 
 FOLDER/gpu.json is written after each part. Parts that fail, or for which no time is
 left, say so there. With --dry everything runs on the CPU at tiny sizes.
@@ -28,9 +25,7 @@ import argparse
 import contextlib
 import json
 import os
-import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -40,7 +35,6 @@ from tools import ROOT
 from tools.bench.core import last_object, module, processor, versions
 from tools.markdown import table
 
-RECIPE = "luong_local"
 READY = "waits for its turn"  # what a part prints when it has warmed up
 
 
@@ -93,9 +87,9 @@ class Parts:
         except ValueError as error:
             self.keep(name, {"error": str(error)})
 
-    def wait_until_ready(self, name, process, limit):
+    def wait_until_ready(self, name, process):
         """Waits until a part has warmed up and waits for its turn, or has ended."""
-        end = time.monotonic() + (self.left() if self.dry else min(limit, self.left()))
+        end = time.monotonic() + self.left() / (1 if self.dry else 2)
         while process.poll() is None and time.monotonic() < end:
             if READY in self.log(name).read_text("utf-8", errors="replace"):
                 return
@@ -119,22 +113,24 @@ class Parts:
 
 # === Layers ===
 
+# JAX's and cuDNN's own choice in float32 is TF32, with 10 bits after the point.
+KINDS = {
+    "cpu": ("float32", {"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}),
+    "exact": (
+        "float32",
+        {"JAX_DEFAULT_MATMUL_PRECISION": "highest", "NVIDIA_TF32_OVERRIDE": "0"},
+    ),
+    "float32": ("float32", {}),
+    "bfloat16": ("mixed_bfloat16", {}),
+}
+
 
 def start_layers(parts, backends):
     """Starts the layers on both devices. Returns {(backend, kind): (name, file,
     process)}."""
-    cpu = {"JAX_PLATFORMS": "cpu", "CUDA_VISIBLE_DEVICES": ""}
-    # JAX's and cuDNN's own choice in float32 is TF32, with 10 bits after the point.
-    exact = {"JAX_DEFAULT_MATMUL_PRECISION": "highest", "NVIDIA_TF32_OVERRIDE": "0"}
-    kinds = {
-        "cpu": ("float32", cpu),
-        "exact": ("float32", exact),
-        "float32": ("float32", {}),
-        "bfloat16": ("mixed_bfloat16", {}),
-    }
     started = {}
     for backend in backends:
-        for kind, (precision, environment) in kinds.items():
+        for kind, (precision, environment) in KINDS.items():
             name = f"{backend}/layers/{kind}"
             file = parts.out / f"layers.{backend}.{kind}.npz"
             options = {"precision": precision, "environment": environment}
@@ -182,15 +178,14 @@ def start_timings(parts, backends):
     """Starts all that is timed. Returns {name: process}; each warms up and waits."""
     small, paper = ("dry", "dry") if parts.dry else ("small", "paper")
     batch = {"batch_size": 4, "steps": 2} if parts.dry else {"batch_size": 128}
-    trained = [
+    planned = [("cudnn", "cudnn", {"size": small})]
+    for model, size, precision in [
         ("luong", small, "mixed_bfloat16"),
         ("transformer", small, "mixed_bfloat16"),
         ("luong", paper, "mixed_bfloat16"),
         ("transformer", paper, "mixed_bfloat16"),
         ("luong", small, "float32"),
-    ]
-    planned = [("cudnn", "cudnn", {"size": small})]
-    for model, size, precision in trained:
+    ]:
         options = {"model": model, "size": size, "precision": precision, **batch}
         planned.append((f"train/{model}/{size}/{precision}", "train", options))
     for model in ("luong", "transformer"):
@@ -218,117 +213,43 @@ def take_turns(parts, started, peak):
             parts.keep(name, found)
 
 
-# === A recipe ===
-
-
-class Recipe:
-    """A recipe that is killed, resumed, ended when there is no more time, and finished.
-
-    Args:
-        parts: `Parts`.
-        backend: the backend's name.
-        data: folder that holds multi30k, or None for the tiny scale.
-    """
-
-    def __init__(self, parts, backend, data):
-        self.parts, self.folder = parts, parts.out / "run"
-        scale = "multi30k" if data and not parts.dry else "tiny"
-        self.name = f"{backend}/recipe/{RECIPE}-{scale}"
-        self.environment = {"KERAS_BACKEND": backend}
-        if data:
-            self.environment["ZOO_DATA_DIR"] = str(data)
-        self.command = [sys.executable, f"recipes/{RECIPE}.py"]
-        begin = ["--scale", scale, "--output", str(self.folder), "--restart"]
-        begin += ["--set", "buckets=3"]  # each shape compiles for 20 s under JAX
-        self.process = self._start(1, begin)
-
-    def _start(self, number, arguments):
-        command = [*self.command, *arguments]
-        return self.parts.start(f"{self.name}.{number}", command, **self.environment)
-
-    def _ended(self, limit, how):
-        """Waits; past the limit sends a signal. Returns whether it ended by itself."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return self.process.wait(limit) == 0
-        self.process.send_signal(how)
-        self.process.wait()
-        return False
-
-    def kill(self):
-        self.killed = self.process.poll() is None
-        self._ended(0.0, signal.SIGKILL)
-
-    def finish(self):
-        """Resumes it, ends it in time for its scores, and keeps what it wrote."""
-        parts, done = self.parts, self.process.returncode == 0
-        resume = ["--resume", str(self.folder)]
-        if not done:
-            self.process = self._start(2, resume)
-            done = self._ended(max(20.0, parts.left() - 90), signal.SIGTERM)
-        if not done:
-            self.process = self._start(3, [*resume, "--finish"])
-            done = self._ended(max(5.0, parts.left()), signal.SIGKILL)
-        result = {"killed": self.killed, "finished": done}
-        for path in sorted(self.folder.glob("*.json")):
-            with contextlib.suppress(ValueError, OSError):
-                result[path.stem] = json.loads(path.read_text("utf-8"))
-        parts.keep(self.name, result)
-
-
 # === The report ===
+
+TRAINING = ("training", "target tokens/s", "TFLOP/s", "of the peak", "ms plain", "MB")
+DECODING = ("decoding, and an LSTM layer", "seconds", "first call")
+LAYERS = ("layers", "the one that differs most, as shares of its largest value")
 
 
 def report(found):
     """Returns the parts as Markdown tables."""
-    trained, decoded, layers = [], [], []
+    rows = {TRAINING: [], DECODING: [], LAYERS: []}
     for name, result in found.items():
         if "tokens_per_second" in result:
-            plain = result.get("plain_step_seconds", 0.0)
-            memory = result["peak_memory"]
-            trained.append(
-                [
-                    name,
-                    f"{result['tokens_per_second']:,.0f}",
-                    f"{result['teraflops']:.1f}",
-                    f"{result['share_of_peak']:.1%}",
-                    f"{1e3 * plain:.0f}" if plain > 1e-4 else "",
-                    "" if memory is None else f"{memory:,.0f}",
-                ]
-            )
-        elif "seconds" in result and "device" in result:
+            plain, memory = result.get("plain_step_seconds", 0), result["peak_memory"]
+            cells = [
+                f"{result['tokens_per_second']:,.0f}",
+                f"{result['teraflops']:.1f}",
+                f"{result['share_of_peak']:.1%}",
+                f"{1e3 * plain:.0f}" if plain > 1e-4 else "",
+                "" if memory is None else f"{memory:,.0f}",
+            ]
+            rows[TRAINING].append([name, *cells])
+        elif "seconds" in result and "device" in result and "layers" not in name:
             first = result.get("first", {})
-            decoded += [
+            rows[DECODING] += [
                 [f"{name}, {kind}", f"{seconds:.4f}", f"{first.get(kind, 0):.0f}"]
                 for kind, seconds in result["seconds"].items()
-                if isinstance(seconds, float) and "layers" not in name
             ]
         elif "worst" in result:
-            layers.append([name, result["worst"]])
-    tables = [
-        (
-            ["training", "target tokens/s", "TFLOP/s", "of the peak", "ms plain", "MB"],
-            trained,
-        ),
-        (["decoding, and an LSTM layer", "seconds", "first call"], decoded),
-        (
-            ["layers", "the one that differs most, as shares of its largest value"],
-            layers,
-        ),
-    ]
-    return "\n\n".join(table(head, rows) for head, rows in tables if rows)
+            rows[LAYERS].append([name, result["worst"]])
+    return "\n\n".join(table(heads, cells) for heads, cells in rows.items() if cells)
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0],
-        epilog=__doc__.split("\n", 1)[1],
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument(
-        "--report", action="store_true", help="only print OUT/gpu.json as tables"
-    )
-    parser.add_argument("--data", type=Path, help="a folder that holds multi30k")
+    text = "only print OUT/gpu.json as tables"
+    parser.add_argument("--report", action="store_true", help=text)
     parser.add_argument("--minutes", type=float, default=9.0)
     parser.add_argument("--backends", nargs="+", default=["jax", "torch"])
     parser.add_argument("--peak", type=float, default=989.0, help="TFLOP/s")
@@ -339,15 +260,12 @@ def main(argv=None):
         return 0
     parts = Parts(args.out.resolve(), 60 * args.minutes, args.dry)
     parts.keep("machine", {"processor": processor(), **versions("keras", "keras-hub")})
-    recipe = Recipe(parts, args.backends[0], args.data and args.data.resolve())
     layers = start_layers(parts, args.backends)
     timings = start_timings(parts, args.backends)
     compare_layers(parts, layers)
     for name, process in timings.items():
-        parts.wait_until_ready(name, process, parts.left() / 2)
-    recipe.kill()
+        parts.wait_until_ready(name, process)
     take_turns(parts, timings, args.peak)
-    recipe.finish()
     print(report(parts.found))
     return int(any("error" in result for result in parts.found.values()))
 

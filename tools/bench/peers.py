@@ -3,8 +3,7 @@
 Each peer trains with its own command and its own batching, and the rates are those of
 its own log: real target tokens per second, the end token counted and padding not, which
 is what zoo's side counts too. For OpenNMT-py these are the non-padding labels, for
-JoeyNMT the non-padding tokens after the start token, for OpenNMT-tf the target words
-and one more for each sentence.
+JoeyNMT the non-padding tokens after the start token.
 """
 
 import dataclasses
@@ -87,11 +86,12 @@ def opennmt_py(data, folder, steps, window, save, **changes):
         **changes,
     }
     config = {name: value for name, value in config.items() if value is not None}
-    specials = ["<unk>", "<blank>", "<s>", "</s>"]
-    return {
-        "config.yaml": json.dumps(config, indent=2),
-        **_vocabularies(data, specials),
+    specials = "<unk>\n<blank>\n<s>\n</s>\n"
+    vocabularies = {
+        name: specials + (data / name).read_text("utf-8")
+        for name in ("vocabulary.source", "vocabulary.target")
     }
+    return {"config.yaml": json.dumps(config, indent=2), **vocabularies}
 
 
 # OpenNMT-py's changes for the Transformer that CTranslate2 runs.
@@ -176,78 +176,6 @@ def joeynmt(attention):
     return configure
 
 
-OPENNMT_TF_MODEL = """
-import tensorflow as tf
-import tensorflow_addons as tfa
-from opennmt import decoders, encoders, inputters, layers, models
-
-
-def model():
-    return models.SequenceToSequence(
-        source_inputter=inputters.WordEmbedder(embedding_size=256),
-        target_inputter=inputters.WordEmbedder(embedding_size=256),
-        encoder=encoders.RNNEncoder(
-            num_layers=1,
-            num_units=128,
-            bidirectional=True,
-            cell_class=tf.keras.layers.LSTMCell,
-            dropout=0.0,
-        ),
-        decoder=decoders.AttentionalRNNDecoder(
-            num_layers=1,
-            num_units=256,
-            bridge_class=layers.CopyBridge,
-            attention_mechanism_class=tfa.seq2seq.LuongAttention,
-            cell_class=tf.keras.layers.LSTMCell,
-            dropout=0.0,
-        ),
-    )
-"""
-
-
-def opennmt_tf(data, folder, steps, window, save):
-    config = {
-        "model_dir": str(folder / "model"),
-        "data": {
-            "train_features_file": str(data / "train.source"),
-            "train_labels_file": str(data / "train.target"),
-            "source_vocabulary": str(folder / "vocabulary.source"),
-            "target_vocabulary": str(folder / "vocabulary.target"),
-        },
-        "params": {
-            "optimizer": "Adam",
-            "learning_rate": 0.001,
-        },
-        "train": {
-            "batch_type": "examples",
-            "batch_size": 64,
-            "effective_batch_size": None,
-            "max_step": steps,
-            "save_checkpoints_steps": save,
-            "save_summary_steps": window,
-            "length_bucket_width": 2,
-            "sample_buffer_size": -1,
-            "maximum_features_length": 100,
-            "maximum_labels_length": 100,
-        },
-        "eval": {"steps": None},
-    }
-    # It adds the fourth special, for unknown words, itself.
-    specials = ["<blank>", "<s>", "</s>"]
-    return {
-        "config.yaml": json.dumps(config, indent=2),
-        "model.py": OPENNMT_TF_MODEL,
-        **_vocabularies(data, specials),
-    }
-
-
-def _vocabularies(data, specials):
-    return {
-        name: "\n".join(specials) + "\n" + (data / name).read_text("utf-8")
-        for name in ("vocabulary.source", "vocabulary.target")
-    }
-
-
 _JOEYNMT = {
     "package": "joeynmt==2.3.0",
     "needs": (
@@ -278,20 +206,6 @@ PEERS = {
     "opennmt-py": Peer(**_OPENNMT_PY, configure=opennmt_py),
     "opennmt-transformer": Peer(
         **_OPENNMT_PY, configure=functools.partial(opennmt_py, **TRANSFORMER)
-    ),
-    "opennmt-tf": Peer(
-        package="OpenNMT-tf==2.32.0",
-        needs=(
-            "tensorflow-cpu==2.13.1 tensorflow-addons==0.21.0 ctranslate2<4 "
-            "packaging pyonmttok<2 pyyaml rouge sacrebleu<3 setuptools<81 six"
-        ).split(),
-        command=lambda folder: [
-            *("onmt-main", "--model", str(folder / "model.py")),
-            *("--config", str(folder / "config.yaml"), "train"),
-        ],
-        configure=opennmt_tf,
-        pattern=r"Step = \d+ ;.*?([\d.]+) target",
-        versions=("OpenNMT-tf", "tensorflow-cpu"),
     ),
     "joeynmt": Peer(**_JOEYNMT, configure=joeynmt("luong")),
     "joeynmt-bahdanau": Peer(**_JOEYNMT, configure=joeynmt("bahdanau")),

@@ -1,13 +1,9 @@
 """How far a model's attention agrees with the links of a statistical aligner.
 
-    PATH=ENVIRONMENT/bin:$PATH python -m tools.papers.aligner
-
-has eflomal (Östling & Tiedemann 2016) link the words of Multi30k's training and test
-pairs in both directions, and writes the links of the test pairs to
-docs/reproduction/links.txt: those that both directions have are sure, S, those of
-either are possible, P. `pip install eflomal==2.0.0` into an environment of its own
-brings it; nothing else needs it. It draws without a seed: the command tells how far the
-new links are from those that the file has.
+eflomal 2.0.0 (Östling & Tiedemann 2016) linked the words of Multi30k's training and
+test pairs in both directions, by this module at commit 5301bd9.
+docs/reproduction/links.txt has the links of the test pairs: those that both directions
+have are sure, S, those of either are possible, P.
 
 Attention is scored as Luong et al. 2015, section 5.4, do: the model reads the
 reference, and each target word is linked to the source word of its largest weight. AER
@@ -15,79 +11,20 @@ is that of Och & Ney 2003. Theirs is against links drawn by hand; this one is ag
 another model's, and tells how alike the two are.
 """
 
-import argparse
 import re
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
 
 import numpy as np
 
 from tools import ROOT
-from zoo.files import write_bytes
 
 LINKS = ROOT / "docs" / "reproduction" / "links.txt"
 TEST = ("multi30k", "test_2016_flickr")
 COLUMNS = 10  # of `link_counts`
 
 
-def main(argv=None):
-    import zoo
-
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--output", type=Path, default=LINKS)
-    arguments = parser.parse_args(argv)
-    train, test = (
-        zoo.data.load(TEST[0], "en", "de", split=split) for split in ("train", TEST[1])
-    )
-    pairs = [(words(s), words(t)) for part in (test, train) for s, t in part]
-    found = both_ways(pairs)[: len(test.sources)]
-    if LINKS.exists():
-        pairs = zip([sure for sure, _ in found], read(LINKS), strict=True)
-        counts = [agreement(sure, *known) for sure, known in pairs]
-        print(f"AER of the sure links against {LINKS.name}: {error_rate(counts):.3f}")
-    write_bytes(arguments.output, written(found).encode())
-    return 0
-
-
 def words(text):
     """A text's words in lower case, as `Translation.merge_words` cuts pieces."""
     return re.findall(r"[^\w\s]|\w(?:\S*\w)?", text.lower())
-
-
-# === The aligner ===
-
-
-def both_ways(pairs):
-    """The links of pairs of sentences.
-
-    Args:
-        pairs: list of (source words, target words), none of them empty.
-
-    Returns:
-        For each pair `(sure, possible)`, sets of (source place, target place).
-
-    Raises:
-        FileNotFoundError: without eflomal.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        files = {name: Path(folder, name) for name in ("s", "t", "f", "r")}
-        for side, name in enumerate(("s", "t")):
-            lines = [" ".join(pair[side]) for pair in pairs]
-            files[name].write_text("\n".join([*lines, ""]), encoding="utf-8")
-        options = [word for name, file in files.items() for word in (f"-{name}", file)]
-        try:
-            subprocess.run(["eflomal-align", "--overwrite", *options], check=True)
-        except FileNotFoundError as error:
-            raise FileNotFoundError(
-                "`eflomal-align` is not on the PATH: pip install eflomal==2.0.0"
-            ) from error
-        there, back = (
-            [_places(line, "-") for line in files[name].read_text().splitlines()]
-            for name in ("f", "r")
-        )
-    return [(a & b, a | b) for a, b in zip(there, back, strict=True)]
 
 
 def _places(line, sign):
@@ -96,18 +33,13 @@ def _places(line, sign):
     return {(int(i), int(j)) for i, j in links}
 
 
-def written(links):
-    """The text of a file of links: a line for each pair, `i-j` for a sure link, `i?j`
-    for one that is only possible."""
-    lines = []
-    for sure, possible in links:
-        signs = {link: "-" if link in sure else "?" for link in sorted(possible)}
-        lines.append(" ".join(f"{i}{sign}{j}" for (i, j), sign in signs.items()))
-    return "\n".join([*lines, ""])
-
-
 def read(path=LINKS):
-    """Reads a file of links; see `both_ways`."""
+    """Reads a file of links: a line for each pair, `i-j` for a sure link of the source
+    word i and the target word j, `i?j` for one that is only possible.
+
+    Returns:
+        For each pair `(sure, possible)`, sets of (source place, target place).
+    """
     found = []
     for line in path.read_text(encoding="ascii").splitlines():
         sure = _places(line, "-")
@@ -168,7 +100,3 @@ def _only(sure):
     for i, j in sure:
         sources.setdefault(j, []).append(i)
     return [(j, found[0]) for j, found in sorted(sources.items()) if len(found) == 1]
-
-
-if __name__ == "__main__":
-    sys.exit(main())

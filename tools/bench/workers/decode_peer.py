@@ -88,45 +88,6 @@ def joeynmt(args):
     return translate, ("joeynmt", "torch")
 
 
-def opennmt_tf(args):
-    import tensorflow as tf
-    import yaml
-    from opennmt import Runner, load_model
-    from opennmt.utils import checkpoint as checkpoints
-
-    config = yaml.safe_load((args.model / "config.yaml").read_text())
-    config["params"] = {
-        **config["params"],
-        "beam_width": args.beam,
-        "minimum_decoding_length": args.length,
-        "maximum_decoding_length": args.length,
-    }
-    config["infer"] = {"batch_size": args.batch, "length_bucket_width": 2}
-    runner = Runner(
-        load_model(config["model_dir"], str(args.model / "model.py")), config
-    )
-    config = runner._finalize_config()
-    model = runner._init_model(config)
-    checkpoint = checkpoints.Checkpoint.from_config(config, model)
-    checkpoint.restore(weights_only=True)
-    inputter = model.examples_inputter
-    options = {"batch_type": "examples", "length_bucket_width": 2}
-    data = inputter.make_inference_dataset(str(args.source), args.batch, **options)
-    infer = tf.function(model.infer, input_signature=(data.element_spec,))
-
-    def translate():
-        found = {}
-        for features in data:
-            batch = {name: value.numpy() for name, value in infer(features).items()}
-            for row, place in enumerate(batch["index"]):
-                length = batch["length"][row, 0]
-                words = batch["tokens"][row, 0, :length]
-                found[int(place)] = [word.decode() for word in words]
-        return [found[place] for place in sorted(found)]
-
-    return translate, ("OpenNMT-tf", "tensorflow-cpu")
-
-
 def ctranslate2(args):
     import ctranslate2 as ct2
 
@@ -172,7 +133,6 @@ def newest(files):
 PEERS = {
     "opennmt-py": opennmt_py,
     "joeynmt": joeynmt,
-    "opennmt-tf": opennmt_tf,
     "ctranslate2": ctranslate2,
 }
 

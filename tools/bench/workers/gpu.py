@@ -52,8 +52,8 @@ LENGTH = 29  # pieces of each source and target, the end token apart
 
 
 def attention_decoder():
-    attention = layers.MultiplicativeAttention("general")
     cells = [layers.LSTMCell(UNITS), layers.LSTMCell(UNITS)]
+    attention = layers.MultiplicativeAttention("general")
     return layers.AttentionDecoder(layers.AttentionCell(cells, attention))
 
 
@@ -62,44 +62,38 @@ def context_decoder():
     return layers.ContextDecoder(cell)
 
 
-# Layer -> (function that makes it, names of its arguments).
+_partial = functools.partial
+# What makes each layer, by its name, and the names of its arguments.
+BOTH = {
+    "AdditiveAttention": _partial(layers.AdditiveAttention, UNITS),
+    "ConcatAttention": _partial(layers.ConcatAttention, UNITS),
+    "MultiplicativeAttention": _partial(layers.MultiplicativeAttention, "general"),
+    "LocationAttention": _partial(layers.LocationAttention, KEYS),
+    "LocalMonotonicAttention": _partial(
+        layers.LocalMonotonicAttention, "general", window=4
+    ),
+    "LocalPredictiveAttention": _partial(
+        layers.LocalPredictiveAttention, "general", window=4
+    ),
+    "MultiHeadAttention": _partial(layers.MultiHeadAttention, 4),
+    "TransformerDecoderLayer": _partial(layers.TransformerDecoderLayer, 4, 2 * UNITS),
+    "AttentionDecoder": attention_decoder,
+    "ContextDecoder": context_decoder,
+}
+ALONE = {
+    "TransformerEncoderLayer": _partial(layers.TransformerEncoderLayer, 4, 2 * UNITS),
+    "RecurrentStack, LSTM": _partial(
+        layers.RecurrentStack, UNITS, num_layers=2, bidirectional=True
+    ),
+    "RecurrentStack, GRU": _partial(
+        layers.RecurrentStack, UNITS, num_layers=2, cell="gru"
+    ),
+    "LSTMN": _partial(layers.LSTMN, UNITS),
+}
 LAYERS = {
-    "AdditiveAttention": (lambda: layers.AdditiveAttention(UNITS), (QUERY, MEMORY)),
-    "ConcatAttention": (lambda: layers.ConcatAttention(UNITS), (QUERY, MEMORY)),
-    "MultiplicativeAttention": (
-        lambda: layers.MultiplicativeAttention("general"),
-        (QUERY, MEMORY),
-    ),
-    "LocationAttention": (lambda: layers.LocationAttention(KEYS), (QUERY, MEMORY)),
-    "LocalMonotonicAttention": (
-        lambda: layers.LocalMonotonicAttention("general", window=4),
-        (QUERY, MEMORY),
-    ),
-    "LocalPredictiveAttention": (
-        lambda: layers.LocalPredictiveAttention("general", window=4),
-        (QUERY, MEMORY),
-    ),
-    "MultiHeadAttention": (lambda: layers.MultiHeadAttention(4), (QUERY, MEMORY)),
-    "TransformerEncoderLayer": (
-        lambda: layers.TransformerEncoderLayer(4, 2 * UNITS),
-        (QUERY,),
-    ),
-    "TransformerDecoderLayer": (
-        lambda: layers.TransformerDecoderLayer(4, 2 * UNITS),
-        (QUERY, MEMORY),
-    ),
-    "AttentionDecoder": (attention_decoder, (QUERY, MEMORY)),
-    "ContextDecoder": (context_decoder, (QUERY, MEMORY)),
-    "RecurrentStack, LSTM": (
-        lambda: layers.RecurrentStack(UNITS, num_layers=2, bidirectional=True),
-        (QUERY,),
-    ),
-    "RecurrentStack, GRU": (
-        lambda: layers.RecurrentStack(UNITS, num_layers=2, cell="gru"),
-        (QUERY,),
-    ),
-    "LSTMN": (lambda: layers.LSTMN(UNITS), (QUERY,)),
-    "MaxoutReadout": (lambda: layers.MaxoutReadout(UNITS), (QUERY, QUERY, QUERY)),
+    **{name: (make, (QUERY, MEMORY)) for name, make in BOTH.items()},
+    **{name: (make, (QUERY,)) for name, make in ALONE.items()},
+    "MaxoutReadout": (_partial(layers.MaxoutReadout, UNITS), (QUERY, QUERY, QUERY)),
 }
 
 
