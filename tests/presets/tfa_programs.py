@@ -1,4 +1,4 @@
-"""The programs of tools/tfa/record.py in zoo's layers, not loaded yet."""
+"""The programs of tools/tfa_program.py in zoo's layers, not loaded yet."""
 
 from pathlib import Path
 
