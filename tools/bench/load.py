@@ -34,6 +34,7 @@ import shutil
 import signal
 import threading
 import time
+from concurrent import futures
 from pathlib import Path
 
 import numpy as np
@@ -156,77 +157,69 @@ class Run:
             The clients repeat that half until it returns, then send the rest.
         limit: seconds after which no further requests are sent; None for no limit.
 
-    Raises:
-        threading.BrokenBarrierError: if a client can't be made, or its first request
-            fails by another error than a `ServingError`; its thread prints which.
-        RuntimeError: if all clients fail so before `halfway` is called.
+    An error of a client that is no `ServingError` is raised when the others have ended.
     """
 
     def __init__(
         self, make, clients, jobs, pid=None, rate=None, halfway=None, limit=None
     ):
-        self.clients = clients
+        self.clients, self.memory = clients, 0
+        self.rate, self.limit = rate, limit
         self.seconds, self.errors = [], collections.Counter()
         self.found = collections.defaultdict(set)
         happened, half = threading.Event(), (len(jobs) + 1) // 2
         requests = around(happened, jobs[:half], jobs[half:]) if halfway else jobs
-        waiting, lock = iter(enumerate(requests)), threading.Lock()
-        began = []
-        ready = threading.Barrier(
-            clients + 1, lambda: began.append(time.perf_counter())
-        )
+        self._waiting, self._lock = iter(enumerate(requests)), threading.Lock()
 
-        def late():
-            return limit and time.perf_counter() - began[0] >= limit
+        def open_one(_):
+            ask = make()
+            with contextlib.suppress(ServingError):  # of an overloaded server
+                ask(jobs[0])
+            return ask
 
-        def work():
+        with futures.ThreadPoolExecutor(clients) as pool:
+            opened = list(pool.map(open_one, range(clients)))
+            self._began = time.perf_counter()
+            running = [pool.submit(self._work, ask) for ask in opened]
             try:
-                ask = make()
-                with contextlib.suppress(ServingError):  # of an overloaded server
-                    ask(jobs[0])
-            except BaseException:
-                ready.abort()
-                raise
-            ready.wait()
-            while True:
-                with lock:
-                    place, texts = next(waiting, (0, None))
-                if texts is None or late():
-                    return
-                if rate:
-                    time.sleep(max(0, began[0] + place / rate - time.perf_counter()))
-                start = time.perf_counter()
-                try:
-                    answers = ask(texts)
-                except ServingError as error:
-                    with lock:
-                        self.errors[error.code] += 1
-                    continue
-                taken = time.perf_counter() - start
-                with lock:
-                    self.seconds.append(taken)
-                    for text, answer in zip(texts, answers, strict=True):
-                        self.found[text].add(answer)
+                waiting = running
+                while waiting:
+                    self.memory = max(self.memory, memory(pid) if pid else 0)
+                    with self._lock:
+                        ended = len(self.seconds) + self.errors.total()
+                    if halfway and not happened.is_set() and ended >= half:
+                        halfway()
+                        happened.set()
+                    waiting = futures.wait(waiting, 0.2).not_done
+            finally:
+                with self._lock:
+                    self._waiting = iter(())  # after an error no client goes on
+        for one in running:
+            one.result()
+        self.wall = time.perf_counter() - self._began
 
-        self.memory = 0
-        threads = [threading.Thread(target=work, daemon=True) for _ in range(clients)]
-        for thread in threads:
-            thread.start()
-        ready.wait()
-        try:
-            while alive := [thread for thread in threads if thread.is_alive()]:
-                self.memory = max(self.memory, memory(pid) if pid else 0)
-                with lock:
-                    ended = len(self.seconds) + self.errors.total()
-                if halfway and not happened.is_set() and ended >= half:
-                    halfway()
-                    happened.set()
-                alive[0].join(0.2)
-        finally:
-            waiting = iter(())  # after an error no client goes on
-        if halfway and not happened.is_set():
-            raise RuntimeError("All clients failed before the event; see above")
-        self.wall = time.perf_counter() - began[0]
+    def _work(self, ask):
+        """Sends requests while there are any."""
+        while True:
+            with self._lock:
+                place, texts = next(self._waiting, (0, None))
+            start = time.perf_counter()
+            if texts is None or (self.limit and start - self._began >= self.limit):
+                return
+            if self.rate:
+                time.sleep(max(0, self._began + place / self.rate - start))
+                start = time.perf_counter()
+            try:
+                answers = ask(texts)
+            except ServingError as error:
+                with self._lock:
+                    self.errors[error.code] += 1
+                continue
+            taken = time.perf_counter() - start
+            with self._lock:
+                self.seconds.append(taken)
+                for text, answer in zip(texts, answers, strict=True):
+                    self.found[text].add(answer)
 
     def row(self, target, batch):
         """The row of the table."""
