@@ -19,14 +19,11 @@ from functools import partial
 from typing import Any
 
 from zoo.training import (
-    ArrayBatches,
     ClassArguments,
-    Monitor,
     Optimizer,
     Recipe,
     UserText,
     at_least,
-    group_by_length,
     importer,
     run_recipe,
 )
@@ -77,6 +74,8 @@ def _data(run):
 
 
 def _batches(run, preprocessor, data):
+    from zoo.training import ArrayBatches, group_by_length
+
     lengths = [len(words) for words in data.sentences]
     parts = []
     for length, rows in group_by_length(lengths, run.settings.buckets):
@@ -110,6 +109,7 @@ def _run(run):
     import keras
 
     from zoo.models import BiRNNTagger, BiRNNWords
+    from zoo.training import Monitor
 
     train, dev, test = _data(run)
     if run.text:

@@ -21,7 +21,7 @@ import dataclasses
 import sys
 from functools import partial
 
-from zoo.training import ArrayBatches, Monitor, Optimizer, Recipe, at_least, run_recipe
+from zoo.training import Optimizer, Recipe, at_least, run_recipe
 
 TASKS = ("regression", "classification")
 
@@ -69,6 +69,7 @@ class Data:
 
     def __init__(self, task, run):
         from zoo.data.generated.artificial import triangle_sums
+        from zoo.training import ArrayBatches
 
         settings, self.classes = run.settings, task == "classification"
         self.parts = []
@@ -157,6 +158,8 @@ def _merge(classes, one, other):
 def _learn(task, run):
     """Trains all nets for one task: name -> error, limit and parameters."""
     import keras
+
+    from zoo.training import Monitor
 
     data, outputs, results = Data(task, run), {}, {}
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)

@@ -15,15 +15,248 @@ tapes=call` they span the whole segment.
 """
 
 import dataclasses
+import math
+from typing import Any
 
-from zoo.training import Recipe
-from zoo.training.optimizers import Optimizer
-from zoo.training.recipes.language_model_recipe import (
-    CLASSES,
-    USER_TEXT,
-    LanguageModeling,
-    train,
+from zoo.checks import one_of
+from zoo.training import ClassArguments, Optimizer, Recipe, UserText, at_least, importer
+from zoo.training.card_metadata import named_test, of_corpora, user_test
+from zoo.training.recipes.sizes import PAPER_VOCABULARY
+
+CORPORA = ("generated", "ptb", "own")
+PROMPTS = 200  # test sentences whose beginnings are continued, to find bad output
+
+
+@dataclasses.dataclass(frozen=True)
+class LanguageModeling:
+    """The choices of a language model's recipe.
+
+    Attributes:
+        cell, embedding_dim, hidden_dim, num_layers, dropout, initializer_range, tapes:
+            of `zoo.models.RecurrentLM`.
+        optimizer: an `Optimizer`.
+        epochs: passes over the text.
+        corpus: "generated", sentences of a small grammar, "ptb", or "own", a user's.
+        vocabulary_size: most words, the most frequent ones; None for all.
+        sentences: number of generated sentences.
+        batch_size: streams that are read at the same time.
+        length: words of a segment, through which gradients pass.
+        decay: factor on a constant learning rate after an epoch without a better
+            validation perplexity; None for none.
+        patience: epochs without a better one before training stops; None for never.
+        normalize: what the loss of a batch is divided by: its words, "tokens", or its
+            streams, "sentences".
+
+    Raises:
+        ValueError: for another corpus, a number out of range, or `decay` with a
+            schedule.
+    """
+
+    cell: str
+    optimizer: Optimizer
+    epochs: int
+    embedding_dim: int = 150
+    hidden_dim: int = 300
+    num_layers: int = 1
+    dropout: float = 0.0
+    initializer_range: float = 0.05
+    tapes: str = "sentence"
+    corpus: str = "ptb"
+    sentences: int = 0
+    vocabulary_size: int | None = None
+    batch_size: int = 40
+    length: int = 35
+    decay: float | None = None
+    patience: int | None = None
+    normalize: str = "tokens"
+
+    def __post_init__(self) -> None:
+        one_of("corpus", self.corpus, CORPORA)
+        at_least(self, epochs=1, batch_size=1, length=1, patience=1)
+        at_least(self, sentences=1 if self.corpus == "generated" else 0)
+        if self.decay is not None and self.optimizer.schedule != "constant":
+            raise ValueError(
+                "`decay` lowers a constant learning rate. "
+                f"Received: a schedule that is {self.optimizer.schedule!r}"
+            )
+        if self.decay is not None and not 0 < self.decay < 1:
+            raise ValueError(f"`decay` must be between 0 and 1. Received: {self.decay}")
+
+
+USER_TEXT = UserText(
+    importer("zoo.models", "RecurrentCausalLM"),
+    "a file with a sentence a line, or a table; words are separated by spaces",
+    importer("zoo.data.own", "read_sentences"),
+    sentences=400_000,
+    widths=dict.fromkeys(("embedding_dim", "hidden_dim", "initializer_range")),
+    changes={"corpus": "own", "vocabulary_size": PAPER_VOCABULARY},
 )
+
+
+# Their arguments are fields of the choices.
+MODEL = ClassArguments(
+    importer("zoo.models", "RecurrentLM"), reserved=("vocabulary_size",), trial=(4,)
+)
+LOSS = ClassArguments(importer("zoo.training", "SmoothedCrossEntropy"), trial=())
+
+
+def train(run: Any) -> dict[str, Any]:
+    """Trains a language model, evaluates it and writes its preset.
+
+    Args:
+        run: the `Run`, whose choices are a `LanguageModeling`.
+
+    Returns:
+        dict of split to its perplexity.
+    """
+    from zoo.analysis.evaluation import worst_continuations
+    from zoo.decoding.score import perplexity_of
+    from zoo.models import RecurrentCausalLM, RecurrentLMPreprocessor
+    from zoo.training import Monitor
+    from zoo.training.batches.streams import CarriedState, StreamBatches
+
+    settings = run.settings
+    texts, best = _texts(run)
+    tokenizer = _tokenizer(run, texts["train"])
+    rows = {split: tokenizer.tokenize(part) for split, part in texts.items()}
+    if run.text:
+        _say_unknown(run, tokenizer, rows["valid"])
+    backbone = MODEL.make(settings, "model", tokenizer.vocabulary_size())
+    run.copy_start(backbone)
+    task = RecurrentCausalLM(backbone, RecurrentLMPreprocessor(tokenizer))
+
+    def perplexity(task, split, batch_size=1):
+        # In segments as in training: an LSTMN's tapes start with each of them.
+        options = {"carry_over": True, "length": settings.length}
+        return perplexity_of(task, rows[split], batch_size, **options)
+
+    run.fit(
+        CarriedState(backbone, settings.batch_size),
+        StreamBatches(rows["train"], settings.batch_size, settings.length),
+        LOSS.make(settings, "loss"),
+        lambda _: {"val_perplexity": perplexity(task, "valid", settings.batch_size)},
+        Monitor("val_perplexity", "min"),
+        callbacks=_decay(settings.decay),
+    )
+    task, results = run.save(task), {}
+    for split in list(texts)[1:]:
+        value, before = perplexity(task, split), ""
+        results[split] = {"perplexity": value, **best.get(split, {})}
+        if run.start is not None:
+            results[split]["before"] = old = perplexity(run.start, split)
+            before = f" (before: {old:.2f})"
+        run.say(f"{split}: perplexity {value:.2f}{before}")
+    if run.text or (run.scale_name == "small" and settings.corpus == "ptb"):
+        worst = worst_continuations(task, texts[split][:PROMPTS])
+        card = _user_card if run.text else _ptb_card
+        run.write_card(
+            task,
+            task="generate",
+            scores=[_score(run, split, found) for split, found in results.items()],
+            examples=worst,
+            **card(settings, tokenizer.vocabulary_size()),
+        )
+    return results
+
+
+def _tokenizer(run, texts):
+    from zoo.text import WordTokenizer, count_words
+
+    if run.start is not None:
+        return run.start.preprocessor.tokenizer
+    words = count_words(texts, run.settings.vocabulary_size)
+    # A text in lower case may have a few others, as Penn Treebank's N for numbers.
+    capitals = sum(word != word.lower() for word in words)
+    return WordTokenizer(words, lowercase=100 * capitals < len(words))
+
+
+def _say_unknown(run, tokenizer, rows):
+    from zoo.ids import UNKNOWN_ID
+
+    unknown = [number == UNKNOWN_ID for row in rows for number in row]
+    run.say(
+        f"a vocabulary of {tokenizer.vocabulary_size():,} words; of those of the "
+        f"validation text, {sum(unknown) / max(1, len(unknown)):.1%} are unknown"
+    )
+
+
+def _texts(run):
+    """The texts of each split, and the best possible perplexity of generated ones."""
+    from zoo.data import agreement_sentences, load_ptb
+
+    splits = ("train", "valid", "test")
+    if run.text:
+        texts = {split: getattr(run.text, split) for split in splits}
+        return {split: part for split, part in texts.items() if part}, {}
+    if run.settings.corpus == "ptb":
+        return {split: load_ptb(split) for split in splits}, {}
+    texts, best = {}, {}
+    for number, split in enumerate(splits):
+        count = run.settings.sentences
+        count = count if split == "train" else min(count, 1000)
+        texts[split], total = agreement_sentences(count, seed=3 * run.seed + number)
+        words = sum(len(text.split()) + 1 for text in texts[split])
+        best[split] = {"optimum": math.exp(-total / words)}
+    return texts, best
+
+
+def _decay(factor):
+    from zoo.training import Plateau
+
+    if factor is None:
+        return ()
+    options = {"factor": factor, "patience": 1, "min_delta": 0.0}
+    return (Plateau("val_perplexity", "min", **options),)
+
+
+def _score(run, split, found):
+    test = user_test(run, split) if run.text else named_test(run, "ptb", split)
+    signature = "words and ends of sentences, state carried over"
+    return test.score("perplexity", found["perplexity"], signature)
+
+
+def _architecture(settings, words):
+    """Describes the model; of an LSTMN's attention the reach, which no paper gives."""
+    tapes = {
+        "call": f"Its tapes go over {settings.length} words. ",
+        "sentence": "Its tapes go over a sentence (over the words of a segment of "
+        f"{settings.length} that belong to it) and start with the last state. ",
+    }
+    return (
+        f"A language model over {words}: word vectors of {settings.embedding_dim}, "
+        f"{settings.num_layers} recurrent layer of {settings.hidden_dim} units, softmax"
+        ". {}" + (tapes[settings.tapes] if settings.cell == "lstmn" else "")
+    )
+
+
+def _ptb_card(settings, vocabulary):
+    from zoo.data.word_corpora import PTB
+
+    carried = "The state is carried over from sentence to sentence. "
+    words = _architecture(settings, "the 10,000 words of the Penn Treebank")
+    return {
+        "description": words.format(carried)
+        + "Trained with Adam and dropout instead of the SGD of Cheng et al. 2016.",
+        "intended_use": "Teaching and comparison of recurrent cells.",
+        "weaknesses": [
+            "Newspaper text of 1989 in lower case, without punctuation; rare words are "
+            "<unk> and numbers N.",
+            "It knows what is likely in a sentence, and nothing of facts.",
+            "The likeliest words (greedy search) soon go round in a circle, or end the "
+            "sentence at once; a sampler draws better ones.",
+        ],
+        "languages": ["en"],
+        **of_corpora(PTB),
+    }
+
+
+def _user_card(settings, vocabulary):
+    words = _architecture(settings, f"{vocabulary:,} words").format("").strip()
+    title = f"{settings.cell.upper()}, a word language model"
+    return {"title": title, "description": words}
+
+
+# === The recipes ===
 
 CHENG = {
     "title": "Long Short-Term Memory-Networks for Machine Reading",
@@ -150,7 +383,7 @@ def recipe(name: str, file: str) -> Recipe:
         scales,
         train,
         file,
-        classes=CLASSES,
+        classes={"model": MODEL, "loss": LOSS},
         card=card,
         parts=(__file__,),
         user_text=USER_TEXT,

@@ -24,15 +24,12 @@ from typing import Any
 from zoo.checks import one_of
 from zoo.strings import counted
 from zoo.training import (
-    ArrayBatches,
     ClassArguments,
     ConfigurationError,
-    Monitor,
     Optimizer,
     Recipe,
     UserText,
     at_least,
-    group_by_length,
     importer,
     run_recipe,
 )
@@ -111,11 +108,12 @@ MODEL = ClassArguments(
 )
 
 
-def batches(run: Any, rows: list[list[int]], labels: Any) -> ArrayBatches:
+def batches(run: Any, rows: list[list[int]], labels: Any) -> Any:
     """Returns batches of few lengths."""
     import numpy as np
 
     from zoo.text.rows import pad_rows
+    from zoo.training import ArrayBatches, group_by_length
 
     labels, parts = np.array(labels, "int32"), []
     lengths = [len(row) for row in rows]
@@ -168,6 +166,7 @@ def work(run: Any) -> dict[str, Any]:
     from zoo.analysis.evaluation import sst_accuracy
     from zoo.decoding.labels import classify_ids
     from zoo.models import RecurrentClassifierPreprocessor, SentimentClassifier
+    from zoo.training import Monitor
 
     data = sentences(run)
     if run.text:

@@ -10,8 +10,8 @@ import pytest
 
 import zoo
 from tests.marks import once
+from zoo.analysis.caption_scores import draw_tests
 from zoo.presets.card import format_task, read_card
-from zoo.training.recipes.captioner_recipe import draw_tests
 
 ROOT = Path(__file__).resolve().parent.parent
 # Made by `tools.presets.outputs`: a task and its languages -> the sources, and what

@@ -1,5 +1,6 @@
 """The captioner's recipe learns to tell what is in scenes."""
 
+import dataclasses
 import json
 
 import pytest
@@ -28,8 +29,8 @@ def test_the_tiny_recipe_learns(tmp_path):
 def test_a_few_steps_lower_the_loss_and_leave_a_preset(
     attention, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("zoo.training.recipes.captioner_recipe.TESTED", 10)
-    monkeypatch.setattr("zoo.training.recipes.captioner_recipe.VALID", 10)
+    monkeypatch.setattr("zoo.analysis.caption_scores.TESTED", 10)
+    monkeypatch.setattr("zoo.analysis.caption_scores.VALID", 10)
     options = ["images=200", "model.hidden_dim=16", "model.annotation_dim=8"]
     options += [f"model.attention={attention}", "model.doubly_stochastic=0.01"]
     sets = [word for option in options for word in ("--set", option)]
@@ -42,8 +43,8 @@ def test_a_few_steps_lower_the_loss_and_leave_a_preset(
 @pytest.mark.once
 def test_formulas_leave_a_preset_of_their_own(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib", reason="formulas are rendered by matplotlib")
-    monkeypatch.setattr("zoo.training.recipes.captioner_recipe.TESTED", 5)
-    monkeypatch.setattr("zoo.training.recipes.captioner_recipe.VALID", 5)
+    monkeypatch.setattr("zoo.analysis.caption_scores.TESTED", 5)
+    monkeypatch.setattr("zoo.analysis.caption_scores.VALID", 5)
     options = ["images=40", "buckets=1", "model.hidden_dim=8", "model.annotation_dim=8"]
     sets = [word for option in options for word in ("--set", option)]
     argv = ["--scale", "formulas", "--epochs", "1", "--output", str(tmp_path), *sets]
@@ -70,8 +71,16 @@ def test_the_bundled_cards_say_what_the_recipe_says():
         assert told.items() <= card.items(), name
 
 
-def test_every_scale_is_there():
-    recipe = load_recipe("show_attend_tell").RECIPE
-    assert set(recipe.scales) == {"tiny", "small", "formulas", "paper"}
-    assert recipe.scales["paper"].model == {"dropout": 0.5}
-    assert recipe.scales["small"].model["attention"] == "soft"
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"data": "photographs"}, "`?data`? must be one of"),
+        ({"images": 0}, "`images` must be at least 1"),
+        ({"epochs": 0}, "`epochs` must be at least 1"),
+    ],
+)
+def test_bad_choices(changes, message):
+    settings = load_recipe("show_attend_tell").RECIPE.scales["tiny"]
+    with pytest.raises(ValueError, match=message):
+        dataclasses.replace(settings, **changes)

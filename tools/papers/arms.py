@@ -17,12 +17,10 @@ from typing import Any
 
 from tools import ROOT
 from tools.papers.verdicts import BLOCK
+from zoo.analysis.caption_scores import TESTED
 from zoo.training.config import to_jsonable
 from zoo.training.optimizers import Optimizer
 from zoo.training.recipe import Recipe, load_recipe
-from zoo.training.recipes.captioner_recipe import TESTED
-from zoo.training.recipes.language_model_recipe import LanguageModeling
-from zoo.training.recipes.language_model_recipe import train as train_language_model
 from zoo.training.recipes.translator_recipe import multi30k, task, translation_recipe
 
 SCALE = "study"
@@ -112,7 +110,8 @@ def _transformer(words, norm, warmup):
 
 def _language_model(words, cell, hidden_dim, rate=3e-3, initializer_range=0.1):
     def recipe():
-        scale = LanguageModeling(
+        family = load_recipe(ROOT / "recipes" / "language_models.py")
+        scale = family.LanguageModeling(
             cell,
             Optimizer("adam", rate, "linear", warmup=400, clip=5.0),
             EPOCHS["language models"],
@@ -122,7 +121,7 @@ def _language_model(words, cell, hidden_dim, rate=3e-3, initializer_range=0.1):
             initializer_range=initializer_range,
             batch_size=20,
         )
-        return Recipe("study", {SCALE: scale}, train_language_model, __file__)
+        return Recipe("study", {SCALE: scale}, family.train, __file__)
 
     return Arm(words, CELLS, recipe, "language model")
 

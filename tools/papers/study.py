@@ -253,8 +253,8 @@ def captioner_counts(model, count=None):
         most attention meets the thing, and all; and of their words likewise. (Hard
         attention has no sharpest look: each of its weights is 1.)
     """
+    from zoo.analysis.caption_scores import outputs, sharpest_looks
     from zoo.analysis.evaluation import grounding
-    from zoo.training.recipes.captioner_recipe import outputs, sharpest_looks
 
     rows = []
     for scene, text, weights in zip(*outputs(model, "scenes", count), strict=True):

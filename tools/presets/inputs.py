@@ -1,10 +1,10 @@
 """What a preset is tested on."""
 
 import zoo
+from zoo.analysis.caption_scores import draw_tests
 from zoo.data.word_corpora import load_ud
 from zoo.presets import find
 from zoo.presets.card import read_card
-from zoo.training.recipes.captioner_recipe import draw_tests
 
 
 def inputs_of(name, count):

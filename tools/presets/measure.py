@@ -162,7 +162,7 @@ def classify(model, card, rounds):
 
 
 def caption(model, card, rounds):
-    from zoo.training.recipes.captioner_recipe import draw_tests, outputs, scores, worst
+    from zoo.analysis.caption_scores import draw_tests, outputs, scores, worst
 
     data = card.data[0]["name"]
     images = draw_tests(data, range(300))

@@ -12,8 +12,8 @@ import sys
 
 import zoo
 from tools import ROOT
+from zoo.analysis.caption_scores import draw_tests
 from zoo.presets.card import format_task, read_card
-from zoo.training.recipes.captioner_recipe import draw_tests
 
 FILE = ROOT / "tests" / "bundled_outputs.json"
 

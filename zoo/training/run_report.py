@@ -26,58 +26,7 @@ from zoo.strings import counted, duration
 from zoo.training.batches.samples import read_samples, translation_of
 from zoo.training.checkpoint import read_state
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<title>{{ title }}</title>
-<style>
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 62em;
-       padding: 0 1em; color: #222; }
-h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; }
-table { border-collapse: collapse; } svg { max-width: 100%; height: auto; }
-td, th { border-bottom: 1px solid #ddd; padding: .2em .7em; text-align: left;
-         vertical-align: top; }
-.number { text-align: right; font-variant-numeric: tabular-nums; }
-.wide { overflow-x: auto; } code { font-size: .9em; } .best td { font-weight: bold; }
-</style>
-</head>
-<body>
-{% macro table(heads, rows, numbers=(), best=None) %}
-<div class="wide"><table>
-{% for row in [heads] + rows %}{% set tag = "th" if loop.first else "td" %}
-<tr{% if best is not none and loop.index0 == best + 1 %} class="best"{% endif %}>
-{%- for cell in row -%}
-<{{ tag }}{% if loop.index0 in numbers %} class="number"{% endif %}>
-{{- cell }}</{{ tag }}>
-{%- endfor %}</tr>
-{% endfor %}</table></div>
-{% endmacro %}
-<h1>{{ title }}</h1>
-<p>{{ summary }}</p>
-{% if not scores %}<p>There are no test scores: the run has not finished.</p>
-{% elif translated %}<h2>Test scores</h2>
-<p>Beam search, 5 hypotheses.</p>
-{{ table(("test set", "score", "metric", "sacreBLEU signature"), scores, [1]) }}
-{% else %}<h2>Scores</h2>
-{{ table(("group", "score", "name"), scores, [1]) }}
-{% endif %}<h2>Curves</h2>
-{% if loss %}<p>Training loss: {{ loss }}.</p>{% endif %}
-{% if curves %}{{ curves }}{% else %}<p>Pictures need matplotlib:
-<code>pip install 'attention-zoo[plot]'</code>, then <code>zoo report FOLDER</code>.</p>
-{% endif %}<h2>Epochs</h2>
-{{ table(heads, epochs, range(heads | length), best) }}
-{% if translations %}<h2>Translations</h2>
-<p>Greedy search, after some of the epochs.</p>
-{% for name, rows, epoch, picture in translations %}{{ table((name, ""), rows) }}
-{% if picture %}<p>Attention after epoch {{ epoch }}: the source is across, the
-translation down; darker is more.</p>
-{{ picture }}{% endif %}{% endfor %}{% endif %}
-{% if settings %}<h2>Configuration</h2>
-{{ table(("setting", "value"), settings) }}{% endif %}
-</body>
-</html>
-"""
+_PAGE = Path(__file__).with_name("run_report.html")
 
 
 def write_report(folder: str | Path) -> Path:
@@ -110,8 +59,8 @@ def write_report(folder: str | Path) -> Path:
     title = f"{name}, {state['scale']}" if "scale" in state else name
     names = without_single_sets([name for name in log if name != "epoch"])
     scores = list(_score_rows(results))
-    page = jinja2.Environment(autoescape=True, finalize=_on_a_page).from_string(_PAGE)
-    text = page.render(
+    environment = jinja2.Environment(autoescape=True, finalize=_on_a_page)
+    text = environment.from_string(_PAGE.read_text(encoding="utf-8")).render(
         title=title,
         summary=_summary(log, state),
         scores=scores,

@@ -11,10 +11,10 @@ from tests.serving.conftest import (
     needs_tensorflow,
 )
 from tests.serving.runtime.conftest import needs_onnx
+from zoo.analysis.caption_scores import draw_tests
 from zoo.serving import export_onnx
 from zoo.serving.export.manifest import read_version
 from zoo.serving.runtime import onnx
-from zoo.training.recipes.captioner_recipe import draw_tests
 
 pytestmark = needs_tensorflow
 

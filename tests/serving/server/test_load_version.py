@@ -14,11 +14,11 @@ from tests.serving.conftest import (
 )
 from tests.serving.conftest import exported as saved  # noqa: F401
 from tests.test_images import header
+from zoo.analysis.caption_scores import draw_tests
 from zoo.images import encode_images
 from zoo.serving.protocol import takes_bytes
 from zoo.serving.server.load_version import load_version
 from zoo.serving.server.signatures import Refusal, stack
-from zoo.training.recipes.captioner_recipe import draw_tests
 
 TEXTS = ["A dog runs.", "", "qwxz 日本 dog", "Two men sit at a table."]
 GIVEN = ["a brown dog", "", "er rennt."]

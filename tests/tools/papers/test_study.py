@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 import zoo
+from tests.analysis.test_caption_scores import Perfect
 from tests.presets_for_tests import save_translator
-from tests.training.recipes.test_captioner_recipe import Perfect
 from tools.papers import arms, study, study_table
 from tools.papers.arms import ARMS, Arm
 from tools.papers.counts import MEASURES
+from zoo.analysis.caption_scores import outputs, scores
 from zoo.models import RecurrentCausalLM, RecurrentLM, RecurrentLMPreprocessor
 from zoo.text import WordTokenizer
 from zoo.training.recipe import Recipe
-from zoo.training.recipes.captioner_recipe import outputs, scores
 from zoo.training.recipes.translator_recipe import task, tiny, translation_recipe
 
 

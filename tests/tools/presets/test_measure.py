@@ -4,14 +4,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.training.recipes.test_captioner_recipe import Perfect
+from tests.analysis.test_caption_scores import Perfect
 from tools.presets import measure
 
 pytestmark = pytest.mark.backend_free
 
 
 def test_a_captioner_is_scored_and_timed(monkeypatch):
-    monkeypatch.setattr("zoo.training.recipes.captioner_recipe.TESTED", 40)
+    monkeypatch.setattr("zoo.analysis.caption_scores.TESTED", 40)
     metrics = ["true captions", "attention peak"]
     card = SimpleNamespace(
         data=[{"name": "scenes"}], scores=[{"metric": metric} for metric in metrics]

@@ -53,18 +53,14 @@ FINE_TUNING = Size(1.0, 0, 0.3, 0.25, 4)  # of a preset, as wide as it is
 def plan(
     recipe: Any, size: str, sentences: int, read: int, start: Any = None
 ) -> tuple[Any, Size | None]:
-    """Plans the epochs and learning rate of a run on a user's own text.
+    """Returns a scale with epochs and learning rate for a text, and its `Size` if any.
 
     Args:
         recipe: the `Recipe`.
-        size: "tiny", "small", "medium" or "paper"; another scale of the recipe is left
-            as it is.
+        size: "tiny", "small", "medium", or a scale of the recipe, left as it is.
         sentences: of the text, or pairs of them.
         read: how many of them the `small` model reads in all its epochs.
         start: the task to start from; None for a new one.
-
-    Returns:
-        The choices of the recipe's scale, changed, and the `Size`, if it is one.
     """
     if start is None and size not in SIZES:
         return dataclasses.replace(recipe.scales[size], patience=PATIENCE), None
@@ -81,20 +77,11 @@ def plan(
 
 
 def vocabulary_size(words: int, characters: int, most: int) -> int:
-    """Returns the size of a vocabulary of pieces for an amount of text.
+    """Returns the size of a vocabulary of pieces for a number of words.
 
     It grows with the square root of the text, as the number of different words does,
     and leaves room for twice the characters, each of which is a piece; for a fifth
-    more than these at least.
-
-    Args:
-        words: of all text.
-        characters: number of different ones.
-        most: largest size, if the characters fit into it.
-
-    Example:
-        >>> vocabulary_size(700_000, 120, most=8000)
-        4180
+    more than these at least, even if that is above `most`.
     """
     wanted = max(5 * math.sqrt(words), 2 * characters, 100)
     size = max(min(wanted, most), 1.2 * characters)
@@ -102,27 +89,15 @@ def vocabulary_size(words: int, characters: int, most: int) -> int:
 
 
 def epochs_for(sentences: int, read: int) -> int:
-    """Returns the number of epochs in which training reads `read` sentences.
-
-    Example:
-        >>> epochs_for(29_000, 600_000)
-        21
-    """
+    """Returns the number of epochs in which training reads `read` sentences."""
     return min(max(math.ceil(read / sentences), MIN_EPOCHS), MAX_EPOCHS)
 
 
 def widened(model: Mapping[str, Any], factor: float) -> dict[str, Any]:
     """Returns the arguments of a model with all its widths multiplied.
 
-    Initial weights are divided by the square root, since a wider layer sums more.
-
-    Args:
-        model: arguments of a backbone; `…_dim` and `filters` are widths.
-        factor: what to multiply by.
-
-    Example:
-        >>> widened({"hidden_dim": 256, "num_heads": 4}, 0.25)
-        {'hidden_dim': 64, 'num_heads': 4}
+    These are `…_dim` and `filters`. Initial weights are divided by the square root,
+    since a wider layer sums more.
     """
     changed = dict(model)
     for name, value in model.items():
@@ -144,12 +119,8 @@ def regularised(model: dict[str, Any], sentences: int) -> dict[str, Any]:
 def config_of_start(recipe: Any, start: Any) -> dict[str, Any]:
     """Returns the arguments of a backbone to start from, but for its vocabulary.
 
-    Args:
-        recipe: the `Recipe`.
-        start: the task to start from.
-
     Raises:
-        ConfigurationError: if it is no such task.
+        ConfigurationError: if it is none of a task that the recipe trains.
     """
     task = recipe.user_text.task()
     if type(start) is not task:
@@ -165,14 +136,7 @@ def config_of_start(recipe: Any, start: Any) -> dict[str, Any]:
 def choices_for_texts(recipe: Any, size: str, text: Any, start: Any = None) -> Any:
     """Returns the choices of a run on a user's own texts, as its `UserText` says.
 
-    Args:
-        recipe: the `Recipe`.
-        size: "tiny", "small", "medium" or "paper".
-        text: what its reader returned.
-        start: the task to start from; None for a new one.
-
-    Raises:
-        ConfigurationError: if that is not one of the recipe's.
+    The arguments are those of `choices_for_pairs`.
     """
     task = recipe.user_text
     scale, chosen = plan(recipe, size, len(text.train), task.sentences, start)
