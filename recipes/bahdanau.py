@@ -83,16 +83,7 @@ RECIPE = translation_recipe(
         "small": small(SMALL, rate=2e-3, batch={"batch_tokens": 1536}),
         "tatoeba": tatoeba(SMALL, rate=2e-3, batch={"batch_tokens": 1536}),
         "multi30k": multi30k(
-            {
-                "hidden_dim": 256,
-                "embedding_dim": 256,
-                "attention_dim": 256,
-                "maxout_dim": 256,
-                "dropout": 0.4,
-                "initializer_range": 0.05,
-            },
-            rate=2e-3,
-            batch={"batch_tokens": 1536},
+            {**SMALL, "dropout": 0.4}, rate=2e-3, batch={"batch_tokens": 1536}
         ),
         "paper": paper(ADADELTA, 5, {"batch_size": 80}),
     },

@@ -21,7 +21,7 @@ from zoo.training.config import (
     versions,
     write_configuration,
 )
-from zoo.training.recipes.arguments import TEXT, recorded
+from zoo.training.recipes.arguments import TEXT, recorded_options
 
 pytestmark = pytest.mark.backend_free
 
@@ -39,7 +39,7 @@ RECIPE = translation_recipe("my_recipe", lambda: None, {"tiny": SCALE}, file=__f
 def write(folder, command="zoo train my_recipe"):
     arguments = Arguments("runs/x", changes=["pairs=9"], seed=3)
     choices = {
-        "arguments": recorded(RECIPE, arguments),
+        "arguments": {n: getattr(arguments, n) for n in recorded_options(RECIPE)},
         "set": arguments.changes,
         "hyper_parameters": to_jsonable(SCALE),
         "command": command,

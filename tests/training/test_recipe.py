@@ -136,16 +136,16 @@ def test_restart_removes_what_an_earlier_run_left(calls, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--epochs 0", "--epochs must be at least 1. Received: 0"),
-        ("--limit -3", "--limit must be at least 1. Received: -3"),
+        ("--epochs 0", "--epochs: must be at least 1. Received: 0"),
+        ("--limit -3", "--limit: must be at least 1. Received: -3"),
         ("--scale huge", "invalid choice: 'huge'"),
         ("--precision float64", "invalid choice: 'float64'"),
         ("--resume x --seed 3", "--resume keeps the run's own .*: seed"),
         ("--resume x --restart", "--resume keeps .* Received: restart"),
         ("--resume x --set pairs=3", "--resume keeps .* Received: pairs=3"),
-        ("--seed x", "invalid int value: 'x'"),
+        ("--seed x", "invalid integer value: 'x'"),
         ("--seed -1", "--seed"),
-        ("--seed 4294967296", r"--seed must be below 2 \*\* 32. Received: 4294967296"),
+        ("--seed 4294967296", r"--seed: must be below 2 \*\* 32. Received: 4294967296"),
         ("extra", "unrecognized arguments: extra"),
     ],
 )

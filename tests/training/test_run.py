@@ -183,6 +183,8 @@ def test_finish_trains_no_further(tmp_path, capsys):
         ("--set=model.units=many", "model.units: must be an integer. Received: 'many'"),
         ("--set=optimizer.clip=-1", "`clip` must be above 0"),
         ("--seed=6", "belongs to another run: its seed differs"),
+        ("--precision=mixed_bfloat16", "another run: its precision differs"),
+        ("--set=optimizer.clip=null", "its settings.optimizer.clip differs"),
         ("--set=model.units=9", "its settings.model.units differs"),
     ],
 )

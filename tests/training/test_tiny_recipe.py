@@ -3,7 +3,6 @@ than users' runs: what it learns and what it leaves."""
 
 import csv
 import json
-import re
 
 import pytest
 
@@ -64,39 +63,3 @@ def test_the_log_has_a_line_for_each_epoch(output):
     assert columns | {"tokens_per_second", "seconds"} <= set(rows[0])
     assert float(rows[-1]["loss"]) < float(rows[0]["loss"]) / 5
     assert float(rows[-1]["val_perplexity"]) < 1.2 < float(rows[0]["val_perplexity"])
-
-
-def test_nothing_is_left_aside(output):
-    names = {path.name for path in output.iterdir()}
-    assert names >= {
-        "config.json",
-        "tokenizer.spm",
-        "checkpoint.npz",
-        "best.weights.h5",
-        "log.csv",
-        "results.json",
-        "preset",
-    }
-    assert not [path for path in output.rglob("*") if ".part" in path.name]
-
-
-@pytest.mark.parametrize(
-    ("option", "name"),
-    [
-        ("--seed=2", "seed"),
-        ("--precision=mixed_bfloat16", "precision"),
-        ("--set=model.window=4", "model.window"),
-        ("--set=batch.batch_tokens=99", "batch.batch_"),
-        ("--set=optimizer.clip=null", "optimizer.clip"),
-    ],
-)
-def test_started_again_with_other_choices_it_refuses(output, capsys, option, name):
-    before = [(output / file).read_text() for file in ("log.csv", "config.json")]
-    arguments = [*ARGUMENTS, "--output", str(output), option]
-    assert load_recipe("luong_local").main(arguments) == 2
-    last = capsys.readouterr().err.splitlines()[-1]
-    assert re.match(
-        f"luong_local: error: .* another run: its (settings.)?{name}.* differs", last
-    )
-    after = [(output / file).read_text() for file in ("log.csv", "config.json")]
-    assert after == before

@@ -36,24 +36,13 @@ class TestSet:
 
 
 def named_test(run: Any, data: str, split: str, *options: str) -> TestSet:
-    """Describes a test of a corpus that `zoo evaluate` knows.
-
-    Args:
-        run: the `Run`.
-        data, split: of the `TestSet`.
-        *options: further words of the command.
-    """
+    """Describes a test of a corpus that `zoo evaluate` knows, by further options."""
     words = ["zoo", "evaluate", run.name, "--data", data, "--split", split, *options]
     return TestSet(data, split, shlex.join(words))
 
 
 def user_test(run: Any, split: str) -> TestSet:
-    """Describes a test on a user's own text.
-
-    Args:
-        run: the `Run`.
-        split: "valid" or "test".
-    """
+    """Describes a test on a user's own text: its "valid" or "test"."""
     arguments = run.arguments
     files, train = getattr(arguments, split), arguments.train
     if not files and split == "test" and train is not None:  # its folder holds the test
@@ -71,8 +60,7 @@ def user_test(run: Any, split: str) -> TestSet:
 def file_names(groups: Sequence[Sequence[str]] | None) -> list[str]:
     """Returns the names, without folders, of the files that a run was given.
 
-    Args:
-        groups: as `Arguments.train`; None for text from a Python program.
+    None is text from a Python program.
     """
     if groups is None:
         return ["text given in Python"]
@@ -80,13 +68,10 @@ def file_names(groups: Sequence[Sequence[str]] | None) -> list[str]:
 
 
 def of_corpora(*corpora: Any) -> dict[str, Any]:
-    """Returns what a card says of the corpora that a model was trained on.
+    """Returns a card's data with their terms, and its license, the strictest of theirs.
 
     Args:
         *corpora: each a `zoo.data.Corpus`.
-
-    Returns:
-        "data", their terms, and "license", the strictest that they leave for weights.
     """
     return {
         "data": [{"name": corpus.name, "terms": corpus.terms} for corpus in corpora],
@@ -95,11 +80,7 @@ def of_corpora(*corpora: Any) -> dict[str, Any]:
 
 
 def origin(run: Any) -> dict[str, Any]:
-    """Returns where a preset comes from: its name, command, seed, machine and so on.
-
-    Args:
-        run: a `Run` that has trained.
-    """
+    """Returns where a preset comes from: its name, command, seed, machine and so on."""
     import keras
 
     saved = run.loop.checkpoint
@@ -129,10 +110,6 @@ def of_user_text(run: Any, description: str) -> dict[str, Any]:
 
     A model that was fine-tuned has the licence, the data and the description of the
     preset that it started from, too.
-
-    Args:
-        run: its `Run`.
-        description: of the model.
     """
     names, start = ", ".join(file_names(run.arguments.train)), run.start_card
     if run.scale_name == "paper":

@@ -43,11 +43,7 @@ class ConfigurationError(ValueError):
 
 @contextlib.contextmanager
 def refused_as(name: str) -> Iterator[None]:
-    """Turns the errors of a class that refuses its arguments into a ConfigurationError.
-
-    Args:
-        name: the field of the choices that holds them.
-    """
+    """Turns errors of what a field of the choices makes into a ConfigurationError."""
     try:
         yield
     except (TypeError, ValueError, OverflowError) as error:
@@ -91,6 +87,11 @@ def clear(output: str | os.PathLike[str]) -> None:
         shutil.rmtree(Path(output, name), ignore_errors=True)
     for name in _FILES:
         Path(output, name).unlink(missing_ok=True)
+
+
+def say(name: str, text: str) -> None:
+    """Prints a line about a run to standard error, after the name of its recipe."""
+    print(f"[{name}] {text}", file=sys.stderr, flush=True)
 
 
 # === config.json ===
@@ -250,11 +251,7 @@ def commit() -> str:
 
 
 def choose_backend(backend: str, folder: str | os.PathLike[str]) -> bool:
-    """Makes Keras use the backend of a run.
-
-    Args:
-        backend: the backend that the run was started with.
-        folder: the run's folder, for errors.
+    """Makes Keras use the backend that the run in a folder was started with.
 
     Returns:
         Whether the environment had to be changed.

@@ -4,7 +4,6 @@ import dataclasses
 import json
 import math
 import re
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,7 +25,7 @@ from zoo.training.distribute import Distribution, DistributionError
 from zoo.training.fast.compiling import compile_with
 from zoo.training.fast.process import choose_threads
 from zoo.training.loop import Loop
-from zoo.training.recipes.arguments import Arguments, recorded
+from zoo.training.recipes.arguments import Arguments, recorded_options
 from zoo.training.validation import Scores
 
 LOSS = Monitor("loss", "min")
@@ -127,7 +126,7 @@ class Run:
     def say(self, text: str) -> None:
         """Prints a text to standard error; of several processes, the first does."""
         if self.distribution.main:
-            print(f"[{self.recipe.name}] {text}", file=sys.stderr, flush=True)
+            config.say(self.recipe.name, text)
 
     def copy_start(self, backbone: Any) -> None:
         """Copies the weights of the task to start from, if there is one.
@@ -247,8 +246,9 @@ class Run:
 
     def _write_configuration(self):
         if self._command is not None and self.distribution.main:
+            names = recorded_options(self.recipe)
             choices = {
-                "arguments": recorded(self.recipe, self.arguments),
+                "arguments": {n: getattr(self.arguments, n) for n in names},
                 "set": list(self.changes),
                 "hyper_parameters": self.hyper_parameters,
                 "command": self._command,
@@ -333,8 +333,8 @@ class Run:
         Args:
             task: what `save` returned.
             **metadata: fields of `zoo.presets.Card` that the run doesn't know: title,
-                paper, vocabulary (its number of entries), scores, … Of a user's own
-                text, data, licence and the like are added.
+                paper, scores, … Of a user's own text, data, licence and the like are
+                added.
         """
         card = {
             **self.card,

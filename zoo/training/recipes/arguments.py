@@ -5,7 +5,6 @@ import dataclasses
 import inspect
 import os
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from zoo.training.config import (
     ConfigurationError,
     choose_backend,
     read_configuration,
+    say,
     source_digest,
 )
 
@@ -72,27 +72,47 @@ class Arguments:
     start: str | None = None
 
 
+def _whole(least):
+    """Reads a whole number that is not below the least one."""
+
+    def integer(text):
+        if int(text) < least:
+            message = f"must be at least {least}. Received: {text}"
+            raise argparse.ArgumentTypeError(message)
+        if int(text) >= 2**32:
+            raise argparse.ArgumentTypeError(f"must be below 2 ** 32. Received: {text}")
+        return int(text)
+
+    return integer
+
+
+def _absolute(name):
+    """The absolute path of a folder, since a run may be resumed from elsewhere."""
+    return str(Path(name).absolute()) if Path(name).is_dir() else name
+
+
 TEXT = ("train", "valid", "test", "columns", "languages", "keep_all", "start")
 _UNRECORDED = ("output", "changes", "restart", "finish")  # not kept in config.json
 # What argparse needs to know of options beyond their names and help.
 _FLAGS = {"start": "from", "keep_all": "keep-all", "changes": "set"}
 _JOINED = {"columns": ",", "languages": ":"}  # several values in one word
+_FILES = {"metavar": "FILE", "nargs": "+", "type": os.path.abspath}
 _WORDS: dict[str, dict[str, Any]] = {
     "output": {"metavar": "DIR"},
     "changes": {"metavar": "KEY=VALUE", "action": "append"},
-    "seed": {"type": int},
-    "limit": {"type": int},
+    "seed": {"type": _whole(0)},
+    "limit": {"type": _whole(1)},
     "precision": {"choices": ("float32", "mixed_bfloat16", "mixed_float16")},
     "distribute": {"choices": MODES},
     "restart": {"action": "store_true"},
     "finish": {"action": "store_true"},
-    "train": {"metavar": "FILE", "action": "append", "nargs": "+"},
-    "valid": {"metavar": "FILE", "nargs": "+"},
-    "test": {"metavar": "FILE", "nargs": "+"},
-    "columns": {"metavar": "A,B"},
-    "languages": {"metavar": "A:B"},
+    "train": {**_FILES, "action": "append"},
+    "valid": _FILES,
+    "test": _FILES,
+    "columns": {"metavar": "A,B", "type": lambda text: text.split(",")},
+    "languages": {"metavar": "A:B", "type": lambda text: text.split(":")},
     "keep_all": {"action": "store_true"},
-    "start": {"metavar": "PRESET"},
+    "start": {"metavar": "PRESET", "type": _absolute},
 }
 
 
@@ -104,31 +124,22 @@ def options_of(recipe: Any) -> list[str]:
     return [name for name in names if name not in only]
 
 
-def recorded(recipe: Any, arguments: Arguments) -> dict[str, Any]:
-    """Returns the arguments of a run that `config.json` keeps."""
-    names = (name for name in options_of(recipe) if name not in _UNRECORDED)
-    return {name: getattr(arguments, name) for name in names}
+def recorded_options(recipe: Any) -> list[str]:
+    """Returns those of them that `config.json` keeps."""
+    return [name for name in options_of(recipe) if name not in _UNRECORDED]
 
 
 def scale_names(recipe: Any) -> list[str]:
-    """Returns the recipe's scales, and the sizes for a user's own text if it has any.
-
-    Args:
-        recipe: the `Recipe`.
-    """
+    """Returns the recipe's scales, and the sizes for own text if it takes any."""
     sizes = [n for n in SIZE_NAMES if n != "paper" or n in recipe.scales]
     return list(dict.fromkeys([*recipe.scales, *(sizes if recipe.user_text else ())]))
 
 
 def parse(recipe: Any, argv: Sequence[str]) -> Arguments:
-    """Reads the command line of a recipe.
+    """Reads the command line of a recipe, without the program's name.
 
     `--resume DIR` takes the arguments from the run in DIR, and its backend, unless the
     environment or an imported Keras asks for another.
-
-    Args:
-        recipe: a `Recipe`.
-        argv: the command line, without the program's name.
 
     Raises:
         ConfigurationError: if DIR holds no run of this recipe, or a run of another
@@ -161,7 +172,7 @@ def _parser(recipe):
     parser = argparse.ArgumentParser(
         prog=recipe.name, description=f"Runs the recipe {recipe.name}."
     )
-    parser.add_argument("--epochs", type=int, help="replaces the recipe's number")
+    parser.add_argument("--epochs", type=_whole(1), help="replaces the recipe's number")
     parser.add_argument(
         "--resume",
         metavar="DIR",
@@ -183,13 +194,7 @@ def _parser(recipe):
 
 
 def _checked(recipe, parser, options):
-    """The options, each None if it wasn't given, with absolute paths of files."""
-    for name, low in (("epochs", 1), ("limit", 1), ("seed", 0)):
-        value = getattr(options, name, None)
-        if value is not None and value < low:
-            parser.error(f"--{name} must be at least {low}. Received: {value}")
-    if options.seed is not None and options.seed >= 2**32:
-        parser.error(f"--seed must be below 2 ** 32. Received: {options.seed}")
+    """The options, each None if it wasn't given, if they go together."""
     if recipe.user_text:
         _check_text(parser, options, recipe.scales)
     if options.resume is not None:
@@ -204,19 +209,8 @@ def _check_text(parser, options, scales):
                 parser.error(f"{_flag(name)} needs --train, your own text")
         if options.scale not in (None, *scales):
             parser.error(f"--scale {options.scale} is for your own text: give --train")
-        return
-    if options.start is not None and options.scale is not None:
+    elif options.start is not None and options.scale is not None:
         parser.error("--from keeps the preset's sizes and takes no --scale")
-    for name, separator in _JOINED.items():
-        if text := getattr(options, name):
-            setattr(options, name, text.split(separator))
-    # A run may be resumed from elsewhere.
-    options.train = [list(map(os.path.abspath, files)) for files in options.train]
-    for name in ("valid", "test"):
-        if files := getattr(options, name):
-            setattr(options, name, list(map(os.path.abspath, files)))
-    if options.start and Path(options.start).is_dir():
-        options.start = str(Path(options.start).absolute())
 
 
 def _check_resume(recipe, parser, options):
@@ -248,15 +242,12 @@ def _words_to_resume(recipe, options):
             "zoo.train again with the same arguments"
         )
     if choose_backend(backend, folder):
-        _say(recipe, f"KERAS_BACKEND={backend}, as the run began")
+        say(recipe.name, f"KERAS_BACKEND={backend}, as the run began")
     if configuration["recipe"]["sha256"] != source_digest(recipe):
-        _say(recipe, "the recipe's file has changed since the run began")
+        say(recipe.name, "the recipe's file has changed since the run began")
     # Anything else in the file is ignored: it must not become an option.
-    arguments = {
-        name: configuration["arguments"].get(name)
-        for name in options_of(recipe)
-        if name not in _UNRECORDED
-    }
+    kept = configuration["arguments"]
+    arguments = {name: kept.get(name) for name in recorded_options(recipe)}
     if arguments.get("start"):
         del arguments["scale"]  # the preset's own
     if getattr(options, "distribute", None) is not None:
@@ -269,12 +260,7 @@ def _words_to_resume(recipe, options):
 
 
 def words_of(name: str, value: Any) -> list[str]:
-    """Returns the words of the command line that give an argument.
-
-    Args:
-        name: of the argument.
-        value: its value; None or False for none.
-    """
+    """Returns the words of the command line that give an argument its value."""
     if value is None or value is False:
         return []
     flag = _flag(name)
@@ -289,7 +275,3 @@ def words_of(name: str, value: Any) -> list[str]:
 
 def _flag(name):
     return f"--{_FLAGS.get(name, name)}"
-
-
-def _say(recipe, text):
-    print(f"[{recipe.name}] {text}", file=sys.stderr, flush=True)

@@ -64,12 +64,7 @@ def change(recipe: Any, scale: Any, texts: Sequence[str]) -> Any:
 
 
 def check(recipe: Any, settings: Any, texts: Sequence[str]) -> None:
-    """Builds the optimizer, and each part that `change` changed, before any work.
-
-    Args:
-        recipe: the `Recipe`.
-        settings: the changed choices.
-        texts: what changed them.
+    """Builds the optimizer, and each part that the texts changed, before any work.
 
     Raises:
         ConfigurationError: naming the part that refuses its arguments.
@@ -119,12 +114,7 @@ def _changed(value, tree):
 
 
 def settable(recipe: Any, scale: Any) -> dict[str, Any]:
-    """Returns the hyper-parameters that `--set` can change, by dotted key: their types.
-
-    Args:
-        recipe: the `Recipe`.
-        scale: its choices, a dataclass.
-    """
+    """Returns the types of the hyper-parameters that `--set` can change, by key."""
     arguments = {
         name: settable_arguments(part.load(), part.reserved)
         for name, part in recipe.classes.items()
@@ -152,12 +142,7 @@ def _keys(prefix, value, arguments):
 
 
 def settable_arguments(cls: Any, reserved: Sequence[str]) -> dict[str, Any]:
-    """Returns the arguments of a class that can be set, with their defaults.
-
-    Args:
-        cls: the class.
-        reserved: names of those that can't; nor can `name` and `dtype`.
-    """
+    """Returns the arguments of a class that can be set, with their defaults."""
     # `__init__`: Keras's classes hide it behind a `__new__` that takes anything.
     _, *parameters = inspect.signature(cls.__init__).parameters.values()
     return {

@@ -13,14 +13,9 @@ OLD_SENTENCES = 500  # of each old test set
 
 
 def unknown_pieces(tokenizer: Any, texts: Sequence[str]) -> tuple[float, list[str]]:
-    """Returns the share of a text's pieces that a tokenizer doesn't know.
+    """Returns the share of pieces that a tokenizer doesn't know, and these pieces.
 
-    Args:
-        tokenizer: a `zoo.text.Tokenizer`.
-        texts: sentences.
-
-    Returns:
-        The share, and the unknown pieces, the most frequent first.
+    The most frequent come first.
     """
     rows = zip(tokenizer.surfaces(texts), tokenizer.tokenize(list(texts)), strict=True)
     pairs = [pair for row in rows for pair in zip(*row, strict=True)]
@@ -39,7 +34,7 @@ def warn(
     Args:
         card: of the preset; None if it has none.
         tokenizer: the preset's.
-        text: a `UserPairs` of `zoo.training.parallel`.
+        text: the `UserPairs`.
         say: function that shows a text.
     """
     languages = list(text.languages)
@@ -61,12 +56,7 @@ def warn(
 
 
 def old_tests(card: Card | None, say: Callable[[str], None]) -> Sets:
-    """Returns the test sets of a preset's own corpora, as far as they are at hand.
-
-    Args:
-        card: of the preset; None if it has none.
-        say: function that shows a text, for those that are not.
-    """
+    """Returns the test sets of a preset's corpora, and tells of those not at hand."""
     sets: Sets = {}
     if card is None:
         return sets

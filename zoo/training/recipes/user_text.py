@@ -2,13 +2,12 @@
 
 import collections
 import dataclasses
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from zoo.strings import counted
-from zoo.training.config import CACHE, ConfigurationError
+from zoo.training.config import CACHE, ConfigurationError, say
 from zoo.training.recipes.arguments import Arguments, scale_names
 from zoo.training.recipes.choices import change, check
 from zoo.training.recipes.sizes import choices_for_texts
@@ -53,10 +52,7 @@ class UserText:
 def given_files(recipe: Any, arguments: Arguments, given: Any = None) -> Any:
     """Returns a user's own text for training, validation and test; None for none.
 
-    Args:
-        recipe: the `Recipe`.
-        arguments: the run's `Arguments`, which may name its files.
-        given: the text itself, if they don't.
+    It is in the files that the arguments name, or given.
 
     Raises:
         ConfigurationError: if the recipe takes no such text, or for choices that are
@@ -90,12 +86,8 @@ def choose(
 ) -> tuple[Any, Any, Any]:
     """Returns the choices of a run, a user's own text and the task to start from.
 
-    Args:
-        recipe: the `Recipe`.
-        arguments: the run's `Arguments`.
-        given: what `given_files` returned.
-        distribution: of the run. Of several processes the first reads the text, then
-            the others its cache.
+    Of several processes the first reads what `given_files` returned, then the others
+    its cache.
 
     Raises:
         ConfigurationError: for choices that can't run, or if there is no such preset.
@@ -112,12 +104,13 @@ def choose(
         text = _read(recipe.user_text, arguments, given)
         if main:
             distribution.wait()
-            _say(recipe, *text.report)
+            for line in text.report:
+                say(recipe.name, line)
         scale = recipe.user_text.choices(recipe, arguments.scale, text, start)
     settings = change(recipe, scale, arguments.changes)
     check(recipe, settings, arguments.changes)
     if text is not None and main:
-        _say(recipe, _plan_in_words(arguments, settings))
+        say(recipe.name, _plan_in_words(arguments, settings))
     return settings, text, start
 
 
@@ -154,21 +147,10 @@ def _plan_in_words(arguments, settings):
     return "; ".join(parts)
 
 
-def _say(recipe, *lines):
-    for line in lines:
-        print(f"[{recipe.name}] {line}", file=sys.stderr, flush=True)
-
-
 def print_rare_labels(
     train: Iterable[str], valid: Iterable[str], say: Callable[[str], None]
 ) -> None:
-    """Tells of labels or tags that can hardly be learned or scored.
-
-    Args:
-        train: those of the training text, each as often as it occurs.
-        valid: those of the validation text.
-        say: function that shows a text.
-    """
+    """Tells of labels or tags that can hardly be learned or scored."""
     counts, scored = collections.Counter(train), set(valid)
     once = sorted(name for name, count in counts.items() if count == 1)
     unscored = sorted(set(counts) - scored)
