@@ -1,6 +1,7 @@
 """Pages generated from preset cards: a preset's README.md, the table of presets."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -164,29 +165,24 @@ def model_index(card: Card) -> list[dict[str, Any]]:
 
     The format is https://github.com/huggingface/hub-docs/blob/main/modelcard.md.
     """
-    tests: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for score in card.scores:
-        metric = {
-            "type": _hub_metric(score),
-            "name": score["metric"],
-            "value": score["value"],
-            "args": {"signature": score["signature"], "command": score["command"]},
-        }
-        tests.setdefault((score["data"], score["split"]), []).append(metric)
-    kind = KINDS[card.task][0]
+    from huggingface_hub import EvalResult
+    from huggingface_hub.repocard_data import eval_results_to_model_index
+
     results = [
-        {
-            "task": {"type": kind, "name": format_task(card)},
-            "dataset": {
-                "type": HUB_DATASETS.get(data, data),
-                "name": f"{data} {split}",
-                "split": split,
-            },
-            "metrics": metrics,
-        }
-        for (data, split), metrics in tests.items()
+        EvalResult(
+            task_type=KINDS[card.task][0],
+            task_name=format_task(card),
+            dataset_type=HUB_DATASETS.get(score["data"], score["data"]),
+            dataset_name=f"{score['data']} {score['split']}",
+            dataset_split=score["split"],
+            metric_type=_hub_metric(score),
+            metric_name=score["metric"],
+            metric_value=score["value"],
+            metric_args={key: score[key] for key in ("signature", "command")},
+        )
+        for score in card.scores
     ]
-    return [{"name": card.name, "results": results}]
+    return eval_results_to_model_index(card.name, results)
 
 
 def _hub_metric(score):
@@ -281,6 +277,5 @@ def replace_table(text: str, cards: Sequence[Card]) -> str:
             f"the page needs {TABLE_START} and {TABLE_END} once each, received "
             f"{text.count(TABLE_START)} and {text.count(TABLE_END)}"
         )
-    before, rest = text.split(TABLE_START)
-    after = rest.split(TABLE_END)[1]
-    return f"{before}{TABLE_START}\n{presets_table(cards)}\n{TABLE_END}{after}"
+    pattern = f"(?s)(?<={TABLE_START}\n).*(?={TABLE_END})"
+    return re.sub(pattern, lambda _: f"{presets_table(cards)}\n", text)
