@@ -72,9 +72,6 @@ def without(*packages: str) -> Iterator[None]:
     """Hides packages from imports that try them and do as well without.
 
     A package that is already imported stays. Afterwards the others can be imported.
-
-    Args:
-        *packages: names, as "pandas".
     """
     hidden = [name for name in packages if name not in sys.modules]
     for name in hidden:  # None makes Python raise ModuleNotFoundError on import
@@ -152,15 +149,7 @@ def _standard_error_kept():
 
 
 def trace(function: Any, *inputs: Tensor) -> Any:
-    """Records what a function of tensors does, under torch, by `torch.jit.trace`.
-
-    Args:
-        function: takes tensors and returns a tuple of tensors.
-        inputs: tensors to call it with.
-
-    Returns:
-        The recorded function.
-    """
+    """Records, by torch, a function that takes tensors and returns a tuple of them."""
     import torch
 
     class Traced(torch.nn.Module):  # a function's program would be kept for ever

@@ -30,12 +30,7 @@ def cache_folder() -> Path:
 
 
 def bundled_folder(inside: str, beside: str) -> Path:
-    """Returns a folder that ships with zoo.
-
-    Args:
-        inside: its name inside the package, as in a wheel.
-        beside: its name beside the package, as in a checkout.
-    """
+    """Returns a folder of the package: `inside` a wheel, `beside` it in a checkout."""
     package = Path(__file__).resolve().parent
     folder = package / inside
     return folder if folder.is_dir() else package.parent / beside
@@ -44,16 +39,11 @@ def bundled_folder(inside: str, beside: str) -> Path:
 def write_aside(
     path: StrPath, write: Callable[[Any], object], aside: StrPath | None = None
 ) -> None:
-    """Writes a file atomically: beside its place first, then renamed.
+    """Writes a file atomically: `write` to a path beside its place, then renamed.
 
-    Args:
-        path: the file; an existing one is kept if writing fails.
-        write: function that writes to the path it is given.
-        aside: the temporary path. Default: `part_of(path)`.
-
-    Raises:
-        OSError: naming the file, if `write` raises one, the disk is full or the folder
-            is not writable. The temporary file is removed.
+    `aside` is that path, by default `part_of(path)`. An existing file is kept if
+    writing fails: if the disk is full, for example, an OSError names the file, and what
+    was written is removed.
     """
     aside = aside or part_of(path)
     try:
@@ -107,11 +97,7 @@ def part_of(path: StrPath) -> str:
 def unpacked(file: Any, name: StrPath) -> Iterator[Any]:
     """Yields a binary file's content as a file, unpacked if it is gzip, bzip2 or xz.
 
-    The first bytes decide, so that a packed file needs no suffix.
-
-    Args:
-        file: a buffered binary file.
-        name: its name.
+    The first bytes of the buffered file decide, so that it needs no suffix.
 
     Raises:
         ValueError: if the file is damaged, or its name promises another format.
@@ -137,15 +123,10 @@ def unpacked(file: Any, name: StrPath) -> Iterator[Any]:
 
 
 def lock(path: StrPath, flags: int = os.O_RDONLY) -> int:
-    """Opens a file or folder and locks it for this process.
+    """Opens a file or folder and locks it for this process; returns its descriptor.
 
-    Args:
-        path: the file or folder.
-        flags: flags of `os.open`.
-
-    Returns:
-        A descriptor. The lock lasts until it is closed or the process ends. Where
-        files cannot be locked (Windows, some network file systems) there is no lock.
+    The lock lasts until that is closed or the process ends. Where files cannot be
+    locked (Windows, some network file systems) there is no lock.
 
     Raises:
         BlockingIOError: if another process holds the lock.
@@ -166,19 +147,13 @@ def lock(path: StrPath, flags: int = os.O_RDONLY) -> int:
 def lock_in_turn(
     path: StrPath, patience: float, announce: Callable[[], object], silent: float = 1.0
 ) -> int | None:
-    """Locks a file as `lock` does, after others that hold it.
+    """Locks a file as `lock` does, after others that hold it; creates a missing one.
 
-    Args:
-        path: the file, created if missing.
-        patience: seconds to wait.
-        announce: function that is called if the wait takes longer than `silent`.
-        silent: seconds.
-
-    Returns:
-        A descriptor; None if the file can't be made, so that nobody waits.
+    `announce` is called if the wait takes longer than `silent` seconds. Returns None if
+    the file can't be made, so that nobody waits.
 
     Raises:
-        BlockingIOError: if others hold the lock for longer than `patience`.
+        BlockingIOError: if others hold the lock for longer than `patience` seconds.
     """
     began, announced = time.monotonic(), False
     while True:

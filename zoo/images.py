@@ -65,7 +65,7 @@ def _read(image, shape, name):
     if isinstance(image, (str, os.PathLike)):
         image = _open(image, name)
     if hasattr(image, "convert"):  # a PIL image
-        image = _rgb(_upright(image))
+        image = _rgb(image)
     array = _array(image, name)
     if shape[-1] not in CHANNELS:
         if array.shape != shape:
@@ -120,11 +120,7 @@ def _rounded(array):
 
 # === Untrusted files ===
 def check_shape(shape: tuple[int, int, int]) -> None:
-    """Raises a `ValueError` for a captioner's shape that is of no picture.
-
-    Args:
-        shape: its `image_shape`.
-    """
+    """Raises a `ValueError` for a captioner's `image_shape` that is of no picture."""
     if shape[-1] not in CHANNELS:
         raise ValueError(
             "Files are of grey or RGB images. Received: a captioner with "
@@ -133,31 +129,23 @@ def check_shape(shape: tuple[int, int, int]) -> None:
 
 
 def count_pixels(content: bytes) -> int:
-    """Returns the number of pixels that a file's header tells.
-
-    Args:
-        content: the file's, untrusted.
+    """Returns the number of pixels that the header of an untrusted file tells.
 
     Raises:
         ValueError: if it is no PNG, JPEG or WebP, or has more than 30 million pixels.
-        ImportError: without Pillow.
     """
     with _opened(content) as image:
         return image.width * image.height
 
 
 def decode_image(content: bytes) -> np.ndarray:
-    """Returns the image in a file's content, as uint8 `(H, W, 3)`.
-
-    Args:
-        content: the file's, untrusted.
+    """Returns the image in an untrusted file's content, as uint8 `(H, W, 3)`.
 
     Raises:
         ValueError: as from `count_pixels`, and if it is damaged.
-        ImportError: without Pillow.
     """
     with _opened(content) as image:
-        return _rgb(_upright(image))
+        return _rgb(image)
 
 
 @contextlib.contextmanager
@@ -210,7 +198,7 @@ def _encode(image, name):
     if isinstance(image, (str, os.PathLike)):
         return _existing(image, name).read_bytes()
     if hasattr(image, "convert"):
-        array = _rgb(_upright(image))
+        array = _rgb(image)
     else:
         array = _bytes(_array(image, name), name)
     file = io.BytesIO()
@@ -235,7 +223,7 @@ def _open(path, name):
     path = _existing(path, name)
     try:
         with image_module.open(path) as image:
-            return _rgb(_upright(image))
+            return _rgb(image)
     except (OSError, ValueError, SyntaxError) as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"{name} is no image that Pillow reads: {reason}") from error
@@ -249,15 +237,11 @@ def _existing(path, name):
     return Path(path)
 
 
-def _upright(image):
-    """The image as its camera was held, which a photograph's EXIF data tell."""
+def _rgb(image):
+    """A PIL image as an array: upright, by its EXIF data, and opaque, on white."""
     from PIL import ImageOps
 
-    return ImageOps.exif_transpose(image)
-
-
-def _rgb(image):
-    """A PIL image as an array, what is transparent on white."""
+    image = ImageOps.exif_transpose(image)
     if image.mode.startswith("I;16"):  # whose numbers `convert` would cut off at 255
         grey = (np.asarray(image) >> 8).astype("uint8")
         return np.stack([grey] * 3, axis=-1)

@@ -267,16 +267,10 @@ def _pack(file, output):
 
 
 class Translator:
-    """A worker that holds a preset and translates partitions.
+    """A worker that holds a preset, whose digest it checks, and translates partitions.
 
-    Args:
-        preset: what `zoo.load` accepts.
-        digest: the expected `preset_digest` of its folder.
-        search: arguments of `zoo translate`: beam_size, batch_size and others of
-            `zoo.cli.common.SEARCH_OPTIONS`.
-
-    Raises:
-        ValueError: if this machine has a different preset of that name.
+    `search` has arguments of `zoo translate`: batch_size and those of
+    `zoo.cli.common.SEARCH_OPTIONS`.
     """
 
     def __init__(self, preset: str, digest: str, search: dict[str, Any]) -> None:

@@ -29,12 +29,7 @@ def build_named(cls: Any, name: StrPath, kwargs: dict[str, Any]) -> Any:
 
 
 def build(cls: Any, folder: StrPath, kwargs: dict[str, Any]) -> Any:
-    """Builds a task or a backbone from the files of a verified folder.
-
-    Args:
-        cls: the class that the files are for.
-        folder: the preset folder.
-        kwargs: arguments for KerasHub's `from_preset`.
+    """Builds a task or a backbone of the class from the files of a verified folder.
 
     Raises:
         PresetError: if the files do not make such an object.

@@ -64,9 +64,7 @@ def fetch(
     longer than `DEADLINE`, differs from the declared length, or is rejected by `unpack`
     is removed, so that the next call starts clean. If `unpack` rejects a download that
     was resumed, whose source may have changed in between, it is fetched once more from
-    the start.
-
-    Concurrent calls for one folder need `exclusive`.
+    the start. Concurrent calls for one folder need `exclusive`.
 
     Args:
         url: http or https address.
@@ -78,11 +76,6 @@ def fetch(
 
     Returns:
         What `unpack` returns.
-
-    Raises:
-        DownloadError: if the server refuses, keeps breaking off, or sends too much or
-            too slowly, or if the folder cannot be written.
-        ValueError: from `unpack`.
     """
     # Not at the top, and not in this thread, which may run an event loop of its own.
     from anyio.from_thread import start_blocking_portal
@@ -115,13 +108,6 @@ def exclusive(folder: Path) -> Iterator[None]:
     The lock is the file `{folder}.lock` beside it, which stays there; the system
     releases it when the process ends. Where files cannot be locked (Windows, some
     network file systems) there is no waiting.
-
-    Args:
-        folder: created if missing.
-
-    Raises:
-        DownloadError: if others hold the lock for longer than `DEADLINE`, or the folder
-            cannot be created.
     """
     with _writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -143,11 +129,7 @@ def exclusive(folder: Path) -> Iterator[None]:
 
 
 def store(path: Path, data: bytes) -> None:
-    """Writes a file atomically, creating its folder if missing.
-
-    Raises:
-        DownloadError: if it cannot be written.
-    """
+    """Writes a file atomically, creating its folder if missing."""
     owner = f"{os.getpid()}.{threading.get_ident()}"
     with _writing(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -278,8 +260,7 @@ class _Console(Console):
 def _progress(label, total):
     """Shows bytes on stderr: a live bar on a terminal, otherwise one line at the end.
 
-    Yields:
-        A function that takes the number of bytes received so far.
+    Gives a function that takes the number of bytes received so far.
     """
     columns = (
         TextColumn("{task.description}", markup=False),

@@ -32,17 +32,10 @@ _HUBS = {
 
 
 def fetch(name: str) -> str | None:
-    """Fetches a preset, unless it is in the hub's own cache.
-
-    Args:
-        name: `hf://user/name` or `kaggle://user/model/keras/variation`.
+    """Fetches a preset by its handle, unless it is in the hub's own cache.
 
     Returns:
         The path of its folder; None for a name that is not a handle.
-
-    Raises:
-        ValueError: for a malformed handle.
-        ImportError: if the package that fetches it is not installed.
     """
     scheme, separator, handle = name.partition("://")
     if not separator or scheme not in _HUBS:

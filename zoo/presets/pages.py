@@ -57,12 +57,6 @@ def write_card(folder: StrPath, metadata: dict[str, Any]) -> Card:
         metadata: one entry per attribute of `Card` except "files", which is measured
             here; those of `MAY_BE_MISSING` are optional. Control characters are
             spelled out, as `\x1b`.
-
-    Returns:
-        The card.
-
-    Raises:
-        PresetError: if a fact is missing, has the wrong type or is unknown.
     """
     unknown = sorted(set(metadata) - set(FIELDS))
     if unknown:
@@ -81,10 +75,8 @@ def write_card(folder: StrPath, metadata: dict[str, Any]) -> Card:
 def readme(card: Card, handle: str | None = None) -> str:
     """Returns the README.md of a preset folder, with Hugging Face front matter.
 
-    Args:
-        card: the preset's card.
-        handle: `hf://user/name` for the page of a model hub, which has the scores in
-            its front matter as well. Default: that of the folder.
+    With a handle, `hf://user/name`, it is a model hub's page: its front matter has the
+    scores as well.
     """
     pipeline, tags, example = KINDS[card.task]
     if card.languages == _DATES:
@@ -260,18 +252,7 @@ def presets_table(cards: Sequence[Card], root: str = "..") -> str:
 
 
 def replace_table(text: str, cards: Sequence[Card]) -> str:
-    """Replaces the table of presets between the markers of a page in docs/.
-
-    Args:
-        text: the page, with one start and one end marker.
-        cards: the presets of the table.
-
-    Returns:
-        The new page.
-
-    Raises:
-        ValueError: if the markers are not there exactly once.
-    """
+    """Replaces the table of presets between the markers of a page in docs/."""
     if text.count(TABLE_START) != 1 or text.count(TABLE_END) != 1:
         raise ValueError(
             f"the page needs {TABLE_START} and {TABLE_END} once each, received "

@@ -24,14 +24,9 @@ MIRROR = "ZOO_PRESETS_URL"  # environment variable: another address of the archi
 
 
 def whole(folder: Path) -> Path | None:
-    """Returns the folder that has all files of one of the package's presets.
+    """Returns the folder with all files of one of the package's presets.
 
-    Args:
-        folder: the package's folder for the preset.
-
-    Returns:
-        The folder itself, or the preset's folder in the cache; None if it has to be
-        downloaded.
+    It is the package's own or that in the cache; None if it has to be downloaded.
     """
     if (folder / CONFIG_FILE).is_file() or folder.name not in _release()["presets"]:
         return folder
@@ -47,15 +42,6 @@ def obtain(folder: Path, here: Sequence[str] = ()) -> Path:
     Args:
         folder: the package's folder for the preset, with its card alone.
         here: names of the presets that need no download, for errors.
-
-    Returns:
-        The preset's folder in the cache.
-
-    Raises:
-        DownloadError: (an OSError) without an address, or if the archive cannot be
-            downloaded.
-        OSError: if it cannot be unpacked into the cache folder.
-        PresetError: if it is not the archive that the manifest describes.
     """
     # Not at the top: it imports rich.
     from zoo.presets.download import DownloadError, exclusive, fetch

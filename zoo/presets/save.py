@@ -18,10 +18,6 @@ def save_preset(task: Any, folder: StrPath) -> None:
 
     A model trained in mixed precision is saved as one that computes in float32, as a
     preset does unless it is loaded with another `dtype`.
-
-    Args:
-        task: a task with a preprocessor, without optimizer state.
-        folder: the preset's folder; an existing one is replaced.
     """
     task = in_float32(task)
     folder, aside, old = (Path(f"{folder}{end}") for end in ("", ".part", ".old"))
@@ -38,14 +34,7 @@ def save_preset(task: Any, folder: StrPath) -> None:
 
 
 def in_float32(task: Any) -> Any:
-    """Returns a task that computes in float32, with the same weights.
-
-    Args:
-        task: a task with a preprocessor.
-
-    Returns:
-        The task itself, or a float32 copy if it computes in mixed precision.
-    """
+    """Returns the task, or a copy in float32 if it computes in mixed precision."""
     policy = task.backbone.dtype_policy
     if policy.quantization_mode or policy.name == "float32":
         return task
@@ -61,15 +50,7 @@ def in_float32(task: Any) -> Any:
 
 
 def use_of(task: Any, output: StrPath) -> str:
-    """Returns the command that uses the preset of a finished run.
-
-    Args:
-        task: the trained task.
-        output: the run's folder.
-
-    Returns:
-        The command, such as `zoo translate runs/mine TEXT`.
-    """
+    """Returns the command that uses a run: `zoo translate runs/mine TEXT`."""
     names = (name for name in TASKS if hasattr(task, name))
     name = getattr(task, "task_name", None) or next(names, "info")
     given = "IMAGE" if name == "caption" else "TEXT"
@@ -78,9 +59,6 @@ def use_of(task: Any, output: StrPath) -> str:
 
 def halve_weights(path: StrPath) -> None:
     """Rewrites a Keras weights file with float16 instead of float32 arrays.
-
-    Args:
-        path: a `.weights.h5` file.
 
     Raises:
         ValueError: if a weight is too large for float16; the file is kept unchanged.

@@ -21,14 +21,12 @@ _loading = threading.RLock()
 
 
 def measure(folder: StrPath) -> tuple[int, int]:
-    """Counts the content of a preset's weights files, from their headers alone.
+    """Counts the arrays in a preset's weights files, and the values in all of them.
 
-    Returns:
-        The number of arrays, and of values in all of them.
+    Their headers alone are read.
 
     Raises:
         PresetError: if a file is not one of Keras's, or declares more than it has.
-        FileNotFoundError: without any such file.
     """
     import h5py
 
@@ -71,13 +69,6 @@ def fitting(folder: StrPath) -> Iterator[None]:
 
     Weights are initialized with zeros, since they are read from the files anyway, and
     random ones take time: under JAX most of the loading time.
-
-    Args:
-        folder: the preset folder.
-
-    Raises:
-        PresetError: if the configuration asks for more layers or weights than the files
-            have.
     """
     import keras
     import numpy as np
