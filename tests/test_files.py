@@ -11,7 +11,7 @@ import types
 import keras
 import pytest
 
-from zoo.files import lock, lock_in_turn, unpacked, write_aside
+from zoo.files import atomic_write, lock, lock_in_turn, unpacked
 
 pytestmark = pytest.mark.once
 
@@ -23,11 +23,11 @@ def model():
 
 def test_a_full_disk_leaves_the_best_weights(tmp_path, model):
     path = tmp_path / "best.weights.h5"
-    write_aside(path, model.save_weights)
+    atomic_write(path, model.save_weights)
     content = path.read_bytes()
     os.symlink("/dev/full", tmp_path / "best.part.weights.h5")
     with pytest.raises(OSError, match="best.weights.h5"):
-        write_aside(path, model.save_weights)
+        atomic_write(path, model.save_weights)
     assert path.read_bytes() == content
     assert os.listdir(tmp_path) == ["best.weights.h5"]
 
@@ -36,14 +36,14 @@ def test_a_disk_that_fills_up_within_a_weights_file_is_told(tmp_path):
     """By h5py, whose error is no `OSError`: here a limit of the file's size."""
     code = """if True:
         import resource, signal, sys, h5py
-        from zoo.files import write_aside
+        from zoo.files import atomic_write
         def write(path):
             with h5py.File(path, "w") as file:
                 file.create_dataset("kernel", data=[[0.0] * 300] * 300)
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
         try:
-            write_aside(sys.argv[1], write)
+            atomic_write(sys.argv[1], write)
         except OSError as error:
             print(error.errno, error.filename)
     """

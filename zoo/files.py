@@ -36,7 +36,7 @@ def bundled_folder(inside: str, beside: str) -> Path:
     return folder if folder.is_dir() else package.parent / beside
 
 
-def write_aside(
+def atomic_write(
     path: StrPath, write: Callable[[Any], object], aside: StrPath | None = None
 ) -> None:
     """Writes a file atomically: `write` to a path beside its place, then renamed.
@@ -47,7 +47,7 @@ def write_aside(
     """
     aside = aside or part_of(path)
     try:
-        with naming(path):
+        with name_file_in_errors(path):
             write(aside)
             with Path(aside).open("rb") as file:
                 os.fsync(file.fileno())
@@ -59,7 +59,7 @@ def write_aside(
 
 
 @contextlib.contextmanager
-def naming(path: StrPath) -> Iterator[None]:
+def name_file_in_errors(path: StrPath) -> Iterator[None]:
     """Adds the file's name to an error raised while writing it."""
     try:
         yield
@@ -82,8 +82,8 @@ def sha256(path: StrPath) -> str:
 
 
 def write_bytes(path: StrPath, content: bytes, aside: StrPath | None = None) -> None:
-    """Writes a file's whole content with `write_aside`."""
-    write_aside(path, lambda aside: Path(aside).write_bytes(content), aside)
+    """Writes a file's whole content with `atomic_write`."""
+    atomic_write(path, lambda aside: Path(aside).write_bytes(content), aside)
 
 
 def part_of(path: StrPath) -> str:

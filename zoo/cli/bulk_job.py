@@ -22,7 +22,7 @@ from typing import Any
 from zoo.cli.common import BadInput, bad_input
 from zoo.cli.texts import check_files
 from zoo.cli.translate import translate_chunk
-from zoo.files import lock, write_aside, write_bytes
+from zoo.files import atomic_write, lock, write_bytes
 from zoo.presets.card import digest as preset_digest
 
 MANIFEST = "manifest.json"
@@ -151,7 +151,7 @@ class Job:
                         if partition.name == name:
                             packed.write(_translation(partition).read_bytes())
 
-            write_aside(output, write, _aside(output))
+            atomic_write(output, write, _aside(output))
         self._clear()
 
     def _is_done(self, partition):

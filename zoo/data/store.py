@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from zoo.files import StrPath, lock_in_turn, write_aside
+from zoo.files import StrPath, atomic_write, lock_in_turn
 
 Encode = Callable[[list[str]], Sequence[Sequence[int]]]
 CHUNK = 8192  # pairs that are tokenised at once
@@ -142,7 +142,7 @@ def tokenise(
         descriptor = lock_in_turn(path.with_suffix(".lock"), float("inf"), lambda: None)
         try:
             if _read(path, about) is None:  # no other process has made it meanwhile
-                write_aside(
+                atomic_write(
                     path,
                     lambda aside: _write(aside, parts, encode, dtype, about, progress),
                     path.with_suffix(f".{os.getpid()}.part"),

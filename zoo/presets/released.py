@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from zoo.files import cache_folder, naming, sha256
+from zoo.files import cache_folder, name_file_in_errors, sha256
 from zoo.presets.card import CARD_FILE, CONFIG_FILE, PresetError, read_card
 from zoo.presets.pages import README_FILE
 
@@ -111,7 +111,7 @@ def _unpack(folder, cached, entry, archive):
     shutil.rmtree(aside, ignore_errors=True)
     with zipfile.ZipFile(archive) as content:
         _check_members(archive, content.infolist(), read_card(folder), entry)
-        with naming(cached):
+        with name_file_in_errors(cached):
             for name in content.namelist():
                 path = aside / name
                 path.parent.mkdir(parents=True, exist_ok=True)

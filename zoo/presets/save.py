@@ -8,7 +8,7 @@ from typing import Any
 import h5py
 import keras
 
-from zoo.files import StrPath, write_aside
+from zoo.files import StrPath, atomic_write
 from zoo.presets.card import WEIGHTS_FILES
 from zoo.tasks.task_base import TASKS
 
@@ -68,7 +68,7 @@ def halve_weights(path: StrPath) -> None:
         with h5py.File(path) as old, h5py.File(aside, "w") as new:
             _copy(old, new)
 
-    write_aside(path, write)
+    atomic_write(path, write)
 
 
 def _copy(old, new):

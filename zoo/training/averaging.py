@@ -10,7 +10,7 @@ import numpy as np
 from keras import ops
 
 from zoo.checks import one_of, positive
-from zoo.files import write_aside
+from zoo.files import atomic_write
 from zoo.training.fast.updates import averaged_weights
 
 _SCORE = r"[-+]?(?:\d+(?:\.\d+)?(?:e[-+]?\d+)?|inf|nan)"
@@ -68,7 +68,7 @@ class EpochWeights(keras.callbacks.Callback):
         # A run that was killed before its checkpoint left files of epochs to come.
         stale = [entry for entry in self._files() if entry[0] > epoch]
         with averaged_weights(self.model):
-            write_aside(path, self.backbone.save_weights)
+            atomic_write(path, self.backbone.save_weights)
         stale = [entry for entry in stale if entry[2] != path]
         kept = [entry for entry in self._files() if entry not in stale]
         if self.which == "best":

@@ -11,7 +11,7 @@ from typing import Any
 import keras
 
 from zoo.checks import one_of
-from zoo.files import write_aside
+from zoo.files import atomic_write
 from zoo.strings import counted, duration
 from zoo.training.checkpoint import (
     CheckpointError,
@@ -315,7 +315,7 @@ class Checkpoint(keras.callbacks.Callback):
         if monitor.better(logs[monitor.name], self.best):
             self.best, self.best_epoch = logs[monitor.name], epoch
             with averaged_weights(self.model):
-                write_aside(self.best_path, self.backbone.save_weights)
+                atomic_write(self.best_path, self.backbone.save_weights)
         reason = ""
         if monitor.reached(self.best):
             reason = f"{monitor.name} {self.best:g}"

@@ -15,7 +15,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from zoo.files import write_aside, write_bytes
+from zoo.files import atomic_write, write_bytes
 
 
 class CheckpointError(ValueError):
@@ -131,7 +131,7 @@ def _best_weights(path):
 def save_state(path: str | Path, model: Any, state: dict[str, Any]) -> None:
     """Writes all variables of a model and its optimizer, and a state.
 
-    The file appears whole or not at all; see `write_aside`.
+    The file appears whole or not at all; see `atomic_write`.
 
     Args:
         path: the file, `.npz`.
@@ -157,7 +157,7 @@ def save_state(path: str | Path, model: Any, state: dict[str, Any]) -> None:
         with Path(aside).open("wb") as file:
             np.savez(file, **arrays)
 
-    write_aside(path, write)
+    atomic_write(path, write)
 
 
 def read_state(path: str | Path, expected: Any = ()) -> dict[str, Any]:

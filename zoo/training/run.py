@@ -11,7 +11,7 @@ from typing import Any
 
 import keras
 
-from zoo.files import naming, write_bytes
+from zoo.files import name_file_in_errors, write_bytes
 from zoo.presets.card import CARD_FILE, format_bytes, read_card, unstated
 from zoo.presets.pages import write_card
 from zoo.presets.registry import RUN_PRESETS, find
@@ -318,7 +318,7 @@ class Run:
         backbone = type(task.backbone).from_config(task.backbone.get_config())
         backbone.set_weights(task.backbone.get_weights())
         task = in_float32(type(task)(backbone, task.preprocessor))
-        with naming(self.preset):
+        with name_file_in_errors(self.preset):
             save_preset(task, str(self.preset))
         task.backbone.load_weights(self.preset / "model.weights.h5")
         self.say(
