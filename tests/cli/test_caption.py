@@ -4,7 +4,7 @@ import pytest
 import zoo
 from tests.harness import randomize
 from tests.presets_for_tests import FACTS
-from tests.serving.runtime.conftest import needs_onnx
+from tests.serving.conftest import needs_onnx
 from zoo.cli import main
 from zoo.models import (
     ShowAttendTell,

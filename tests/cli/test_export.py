@@ -10,8 +10,7 @@ import zoo
 import zoo.presets.loading
 from tests.cli.fakes import FakeTask
 from tests.presets_for_tests import save_translator
-from tests.serving.conftest import needs_tensorflow
-from tests.serving.runtime.conftest import needs_onnx
+from tests.serving.conftest import needs_onnx, needs_tensorflow
 from zoo.cli import main
 from zoo.cli.presets import model_name
 from zoo.presets.card import digest

@@ -2,12 +2,14 @@
 seconds whatever the model's size."""
 
 import fcntl
+import functools
 import os
 
 import keras
 import numpy as np
 import pytest
 
+import zoo
 from tests.harness import randomize
 from zoo.models import (
     BiRNNTagger,
@@ -88,51 +90,72 @@ def tasks():
     return {name: make() for name, make in MAKERS.items()}
 
 
-@pytest.fixture(scope="session")
-def exported(tasks, tmp_path_factory):
-    """The folder of the models' folders, each of which has a version 1; processes of
-    pytest-xdist share it."""
-    pytest.importorskip("tensorflow_serving", reason="warm-up requests need it")
+def made_once(tmp_path_factory, name, make):
+    """The folder that `make` fills; processes of pytest-xdist share it."""
     base = tmp_path_factory.getbasetemp()
-    out = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "exported"
+    out = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    out.parent.mkdir(parents=True, exist_ok=True)
     with open(f"{out}.lock", "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)  # the first one exports, the others wait
+        fcntl.flock(file, fcntl.LOCK_EX)  # the first one makes it, the others wait
         if not out.is_dir():
             part = tmp_path_factory.mktemp("part")
-            for name, task in tasks.items():
-                task.export_savedmodel(part / name, **LIMITS.get(name, {}))
+            make(part)
             part.rename(out)
     return out
 
 
+def needs_onnx(here=False):
+    """Skips a test without the packages of an export; `here`: by this process."""
+    if here and keras.backend.backend() != "tensorflow":
+        pytest.skip("graphs are written under the TensorFlow backend alone")
+    for package in ("tf2onnx", "onnxruntime"):
+        pytest.importorskip(package, reason="an export needs the extra `onnx`")
+
+
+@pytest.fixture(scope="session")
+def saved(tasks, tmp_path_factory):
+    """The folder of the models' folders, each of which has a version 1."""
+    pytest.importorskip("tensorflow_serving", reason="warm-up requests need it")
+
+    def make(folder):
+        for name, task in tasks.items():
+            task.export_savedmodel(folder / name, **LIMITS.get(name, {}))
+
+    return made_once(tmp_path_factory, "saved", make)
+
+
 @pytest.fixture(scope="session")
 def graphs(tasks, tmp_path_factory):
-    """Function that returns the folder of a model's ONNX export, which has a version 1;
-    processes of pytest-xdist share it."""
-    if keras.backend.backend() != "tensorflow":
-        pytest.skip("graphs are written under the TensorFlow backend alone")
-    base = tmp_path_factory.getbasetemp()
-    base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    """Function that returns the folder of a model's ONNX export."""
     options = {"preset": "01ab", "card": {"name": "x"}}
 
     def folder(name):
-        out = base / "small_onnx" / name
-        out.mkdir(parents=True, exist_ok=True)
-        with open(f"{out}.lock", "w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            if not (out / "1").is_dir():
-                export_onnx(tasks[name], out, **options)
-        return out
+        needs_onnx(here=True)
+        make = functools.partial(export_onnx, tasks[name], **options)
+        return made_once(tmp_path_factory, f"small_onnx/{name}", make)
 
     return folder
 
 
+@pytest.fixture(scope="session")
+def export(tmp_path_factory):
+    """Function that returns a bundled preset's task, and the folder of its export."""
+    load = functools.cache(zoo.load)
+
+    def exported(name):
+        needs_onnx(here=True)
+        make = functools.partial(export_onnx, load(name), card={"name": name})
+        return load(name), made_once(tmp_path_factory, f"onnx/{name}", make)
+
+    return exported
+
+
 @pytest.fixture(scope="module")
-def signatures(exported):
+def signatures(saved):
     """Name -> the loaded model's signatures."""
     import tensorflow as tf
 
     # They live as long as the model does; a seed that other files set would free its
     # SentencePiece model (see `zoo.text.Tokenizer`).
-    loaded = {name: tf.saved_model.load(str(exported / name / "1")) for name in MAKERS}
+    loaded = {name: tf.saved_model.load(str(saved / name / "1")) for name in MAKERS}
     yield {name: model.signatures for name, model in loaded.items()}

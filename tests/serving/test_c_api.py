@@ -44,10 +44,10 @@ def run(folder, signature, output, texts, threads, rounds=1):
     return found
 
 
-def test_threads_get_the_same_translations(exported, signatures):
+def test_threads_get_the_same_translations(saved, signatures):
     texts = odd_texts(40, seed=11)
     wanted = strings(ask(signatures["translator"]["translate"], texts)["translation"])
-    folder = exported / "translator" / "1"
+    folder = saved / "translator" / "1"
     found = run(folder, "serving_default", "translation", texts, threads=4)
     assert len(set(wanted)) > 10
     assert found["answers"] == [wanted] * 4
@@ -56,15 +56,15 @@ def test_threads_get_the_same_translations(exported, signatures):
 @pytest.mark.parametrize(
     "name, output", [("language_model", "text"), ("tagger", "tags")]
 )
-def test_words_come_out_the_same(exported, signatures, name, output):
+def test_words_come_out_the_same(saved, signatures, name, output):
     texts = ["a dog runs.", "A cat, doesn't!", "", "x"]  # batches of one and of four
     wanted = strings(ask(signatures[name]["serving_default"], texts)[output])
     if name == "tagger":  # flat, and of single texts without pads
-        folder = exported / name / "1"
+        folder = saved / name / "1"
         [found] = run(folder, "serving_default", output, texts, threads=1)["answers"]
         assert [tag for tag in found if tag] == [t for row in wanted for t in row if t]
     else:
-        folder = exported / name / "1"
+        folder = saved / name / "1"
         found = run(folder, "serving_default", output, texts, threads=2)
         assert found["answers"] == [wanted] * 2
 
@@ -74,7 +74,7 @@ def test_words_come_out_the_same(exported, signatures, name, output):
     [("tagger", "tag", "tags"), long("translator", "translate", "translation")],
 )
 def test_fuzzed_requests_from_eight_threads_leave_memory_flat(
-    exported, name, signature, output
+    saved, name, signature, output
 ):
     """Rounds of 8 threads: what the later half of them adds is noise."""
     rng = random.Random(13)
@@ -82,7 +82,7 @@ def test_fuzzed_requests_from_eight_threads_leave_memory_flat(
         "".join(chr(rng.choice([32, 97, 98, 233, 8232, 128077])) for _ in range(size))
         for size in rng.choices(range(30), k=20 * REPEATS)
     ]
-    found = run(exported / name / "1", signature, output, texts, 8, rounds=REPEATS)
+    found = run(saved / name / "1", signature, output, texts, 8, rounds=REPEATS)
     first, *others = ([x for x in mine if x] for mine in found["answers"])
     assert others == [first] * 7 and len(set(first)) > 1
     memory = found["memory"]

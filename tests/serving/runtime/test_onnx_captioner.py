@@ -8,9 +8,9 @@ from tests.serving.conftest import (
     CAPTIONS,
     IMAGES,
     make_captioner,
+    needs_onnx,
     needs_tensorflow,
 )
-from tests.serving.runtime.conftest import needs_onnx
 from zoo.analysis.caption_scores import draw_tests
 from zoo.serving import export_onnx
 from zoo.serving.export.manifest import read_version
@@ -89,17 +89,14 @@ def test_several_captions_of_one_image(pair):
 
 def test_given_captions_are_scored_and_aligned_alike(pair):
     task, version = pair
-    found, images = onnx.load(version), IMAGES[:3]
-    for one, other in zip(
-        found.align(images, CAPTIONS), task.align(images, CAPTIONS), strict=True
-    ):
+    found, given = onnx.load(version), (IMAGES[:3], CAPTIONS)
+    for one, other in zip(found.align(*given), task.align(*given), strict=True):
         same(one, other)
-    wanted = task.score(images, CAPTIONS)
-    assert found.score(images, CAPTIONS, batch_size=2) == pytest.approx(
-        wanted, abs=1e-4
-    )
-    tokens = found.score(images[0], CAPTIONS[0], per_token=True)
-    assert tokens.shape == (4,) and tokens.sum() == pytest.approx(wanted[0], abs=1e-4)
+    wanted = pytest.approx(task.score(*given), abs=1e-4)
+    assert found.score(*given, batch_size=2) == wanted
+    tokens = found.score(IMAGES[0], CAPTIONS[0], per_token=True)
+    assert tokens.shape == (4,)
+    assert tokens.sum() == pytest.approx(task.score(*given)[0], abs=1e-4)
 
 
 def test_maps_computed_elsewhere_have_no_range(tmp_path):
@@ -115,55 +112,49 @@ def test_maps_computed_elsewhere_have_no_range(tmp_path):
 
 
 CAPTION = """
+import numpy as np
 import zoo
 paths = json.loads(sys.argv[2])
 model = zoo.serving.runtime.onnx.load(sys.argv[1])
-print(json.dumps([model.caption(paths), model.caption(paths[0])]))
-"""
-WITHOUT_PILLOW = """
-import numpy as np
-import zoo
-model = zoo.serving.runtime.onnx.load(sys.argv[1])
-print(model.caption(np.load(sys.argv[2])))
+print(model.caption(np.load(sys.argv[3])))
 try:
-    model.caption("photo.png")
+    print(json.dumps([model.caption(paths), model.caption(paths[0])]))
 except ImportError as error:
     print(error)
 """
 
 
-def test_a_process_without_keras_reads_files(pair, alone, tmp_path):
+def test_a_process_without_keras_reads_files_and_without_pillow_arrays(
+    pair, alone, tmp_path
+):
     image = pytest.importorskip("PIL.Image", reason="image files need Pillow")
     task, version = pair
-    paths = [str(tmp_path / f"{n}.png") for n in range(2)]
-    for path, pixels in zip(
-        paths, np.random.default_rng(8).integers(0, 256, (2, 30, 40, 3)), strict=True
-    ):
-        image.fromarray(pixels.astype("uint8")).save(path)
-    found = json.loads(alone(CAPTION, version, json.dumps(paths)))
-    assert found == [task.caption(paths), task.caption(paths[0])]
-    opened = [image.open(path) for path in paths]
-    assert onnx.load(version).caption(opened) == found[0]
-
-
-def test_arrays_need_no_pillow(pair, alone, tmp_path):
-    task, version = pair
     np.save(tmp_path / "image.npy", IMAGES[0])
-    lines = alone(WITHOUT_PILLOW, version, tmp_path / "image.npy", more="PIL")
-    caption, message = lines.splitlines()
+    paths = [str(tmp_path / f"{n}.png") for n in range(2)]
+    pixels = np.random.default_rng(8).integers(0, 256, (2, 30, 40, 3)).astype("uint8")
+    for path, array in zip(paths, pixels, strict=True):
+        image.fromarray(array).save(path)
+    arguments = version, json.dumps(paths), tmp_path / "image.npy"
+    caption, found = alone(CAPTION, *arguments).splitlines()
+    assert caption == task.caption(IMAGES[0])
+    assert json.loads(found) == [task.caption(paths), task.caption(paths[0])]
+    caption, message = alone(CAPTION, *arguments, more="PIL").splitlines()
     assert caption == task.caption(IMAGES[0])
     assert "need Pillow: pip install pillow" in message
 
 
-def test_bad_images_get_the_same_errors(pair):
-    task, version = pair
-    for model in (task, onnx.load(version)):
-        with pytest.raises(ValueError, match="floats must have numbers from 0 to 1"):
-            model.caption(np.full(IMAGES.shape[1:], 2.0))
-        with pytest.raises(TypeError, match=r"images\[1\] must be an array, a path"):
-            model.caption([IMAGES[0], 7])
-        with pytest.raises(ValueError, match="`beam_size` must be a positive integer"):
-            model.caption(IMAGES, beam_size=0)
+@pytest.mark.parametrize(
+    ("images", "options", "error", "message"),
+    [
+        (np.full(IMAGES.shape[1:], 2.0), {}, ValueError, "from 0 to 1"),
+        ([IMAGES[0], 7], {}, TypeError, r"images\[1\] must be an array, a path"),
+        (IMAGES, {"beam_size": 0}, ValueError, "`beam_size` must be a positive"),
+    ],
+)
+def test_bad_images_get_the_same_errors(pair, images, options, error, message):
+    for model in (pair[0], onnx.load(pair[1])):
+        with pytest.raises(error, match=message):
+            model.caption(images, **options)
 
 
 @pytest.mark.parametrize("quantize", ["float16", "int8"])

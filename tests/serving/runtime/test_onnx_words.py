@@ -4,7 +4,7 @@ import pytest
 
 from tests.harness import randomize
 from tests.marks import long
-from tests.serving.runtime.conftest import needs_onnx
+from tests.serving.conftest import needs_onnx
 from zoo.models import (
     RecurrentClassifier,
     RecurrentClassifierPreprocessor,

@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from tests.serving.runtime.conftest import export  # noqa: F401
 from zoo.serving.protocol import DEFAULT
 from zoo.serving.runtime import onnx
 from zoo.serving.server.model_versions import ServedModel
@@ -69,7 +68,7 @@ def model(folder):
 
 
 @pytest.fixture(scope="module")
-def exported(export):  # noqa: F811
+def exported(export):
     return export("luong_local")[1]
 
 

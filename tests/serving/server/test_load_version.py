@@ -10,9 +10,7 @@ from tests.serving.conftest import (
     IMAGES,
     MAKERS,
     needs_tensorflow,
-    tasks,  # noqa: F401
 )
-from tests.serving.conftest import exported as saved  # noqa: F401
 from tests.test_images import header
 from zoo.analysis.caption_scores import draw_tests
 from zoo.images import encode_images
@@ -140,13 +138,13 @@ def test_onnx_captions_as_keras(export):
 
 
 @pytest.fixture(scope="module")
-def loaded(saved):  # noqa: F811
+def loaded(saved):
     return functools.cache(lambda name: load_version(saved / name / "1"))
 
 
 @needs_tensorflow
 @pytest.mark.parametrize("name", MAKERS)
-def test_a_saved_model_answers_as_its_function(saved, loaded, name):  # noqa: F811
+def test_a_saved_model_answers_as_its_function(saved, loaded, name):
     import tensorflow as tf
 
     signatures = loaded(name)

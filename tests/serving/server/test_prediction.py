@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+from google.protobuf import json_format
 
 from zoo.serving.server.prediction import (
     PredictionAPI,
@@ -11,6 +12,7 @@ from zoo.serving.server.prediction import (
     cut_details,
     message,
 )
+from zoo.serving.server.rest import model_status
 from zoo.serving.server.signatures import Refusal
 
 pytest.importorskip("tensorflow_serving", reason="PredictionService's messages")
@@ -86,6 +88,8 @@ def test_tensors_as_tensorflow_reads_them(ask):
     assert outputs(answer)["translation"][1] == ["A\ufffd".encode()]
     request = predict(name=("source", "target"), signature_name="score")
     assert outputs(ask("Predict", request)) == {"log_probability": ([2], [-2.0, -6.0])}
+    request = predict([b"x\xff\x00"], "image_bytes", signature_name="size")
+    assert outputs(ask("Predict", request)) == {"score": ([1], [3.0])}
 
 
 def test_an_output_filter(ask):
@@ -167,31 +171,20 @@ def test_details_have_room_in_a_header():
 
 def test_an_unknown_model(ask):
     for kind in ("Predict", "GetModelStatus", "GetModelMetadata"):
-        request = named(f"{kind}Request", "other")
-        found = ask(kind, request)
+        found = ask(kind, named(f"{kind}Request", "other"))
         assert found == ("NOT_FOUND", "the models are ['made'], received 'other'")
 
 
-def test_status(ask, folder, model):
+def test_status_and_metadata_are_those_of_rest(ask, folder, model):
     (folder / "3").mkdir()
     (folder / "3" / "broken").touch()
     model.refresh()
     answer = ask("GetModelStatus", named("GetModelStatusRequest"))
-    found = [
-        (s.version, s.state, s.status.error_code) for s in answer.model_version_status
-    ]
-    assert found == [(3, 50, 2), (2, 30, 0), (1, 30, 0)]
-    assert "broken" in answer.model_version_status[0].status.error_message
-    [found] = ask(
-        "GetModelStatus", named("GetModelStatusRequest", version=1)
-    ).model_version_status
-    assert found.version == 1
-    assert ask("GetModelStatus", named("GetModelStatusRequest", version=9))[0] == (
-        "NOT_FOUND"
-    )
-
-
-def test_metadata(ask):
+    wanted = message("GetModelStatusResponse")()
+    assert answer == json_format.ParseDict(model_status(model), wanted)
+    assert [found.version for found in answer.model_version_status] == [3, 2, 1]
+    request = named("GetModelStatusRequest", version=9)
+    assert ask("GetModelStatus", request)[0] == "NOT_FOUND"
     request = named("GetModelMetadataRequest", version=1)
     request.metadata_field.append("signature_def")
     answer = ask("GetModelMetadata", request)
