@@ -7,7 +7,7 @@ import pytest
 from google.protobuf import json_format
 
 from zoo.serving.server.prediction import (
-    PredictionAPI,
+    answer_grpc,
     check_size,
     cut_details,
     message,
@@ -22,12 +22,11 @@ pytestmark = pytest.mark.backend_free
 @pytest.fixture
 def ask(model):
     """Function that returns the answer to a request, or its refusal's code."""
-    api = PredictionAPI({"made": model})
 
     def ask(method, request):
         data = request if isinstance(request, bytes) else request.SerializeToString()
         try:
-            answer = asyncio.run(api.answer(method, data))
+            answer = asyncio.run(answer_grpc({"made": model}, method, data))
         except Refusal as refusal:
             return refusal.code, str(refusal)
         return type(answer).FromString(answer.SerializeToString())

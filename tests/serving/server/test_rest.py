@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from zoo.serving.server.rest import RESTAPI
+from zoo.serving.server.rest import answer_rest
 
 pytestmark = pytest.mark.backend_free
 PREDICT = "/v1/models/made:predict"
@@ -13,13 +13,12 @@ PREDICT = "/v1/models/made:predict"
 @pytest.fixture
 def ask(model):
     """Asks by a request, and returns the status and the answer."""
-    api = RESTAPI({"made": model})
 
     def request(path, body=b"", method=None):
         if not isinstance(body, bytes):
             body = json.dumps(body).encode()
         method = method or ("POST" if body else "GET")
-        status, answer = asyncio.run(api.answer(method, path, body))
+        status, answer = asyncio.run(answer_rest({"made": model}, method, path, body))
         return status, json.loads(json.dumps(answer))
 
     return request

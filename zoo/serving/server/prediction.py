@@ -1,7 +1,6 @@
 """TensorFlow Serving's gRPC API: what its methods answer, for any gRPC server."""
 
 import functools
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,8 +8,8 @@ from google.protobuf import json_format
 from google.protobuf.message import DecodeError
 
 from zoo.backend import quiet_start
-from zoo.serving.server.model_versions import ServedModel
 from zoo.serving.server.rest import (
+    Models,
     model_metadata,
     model_status,
     read_values,
@@ -49,50 +48,33 @@ def message(name: str) -> Any:
     return next(vars(module)[name] for module in modules if name in vars(module))
 
 
-class PredictionAPI:
-    """Answers the requests of PredictionService and ModelService.
+async def answer_grpc(models: Models, method: str, data: bytes) -> Any:
+    """Returns the message that answers the bytes of a request, or a refusal.
 
     Args:
         models: the served models by name.
-
-    Example:
-        ```python
-        await PredictionAPI(models).answer("Predict", request.SerializeToString())
-        ```
+        method: one of `SERVICES`.
+        data: the request's message.
     """
-
-    def __init__(self, models: Mapping[str, ServedModel]) -> None:
-        self.models = models
-
-    async def answer(self, method: str, data: bytes) -> Any:
-        """Returns the message that answers the bytes of a request.
-
-        Args:
-            method: one of `SERVICES`.
-            data: the request's message.
-
-        Raises:
-            Refusal: if it is refused, or anything goes wrong.
-        """
-        with internal(method):
-            check_size(len(data))
-            try:
-                request = message(f"{method}Request").FromString(data)
-            except DecodeError as error:
-                raise invalid(f"{method}: {error}") from None
-            spec = request.model_spec
-            if not spec.name:
-                raise invalid("Missing ModelSpec")
-            model = served_model(self.models, spec.name)
-            version = spec.version.value if spec.HasField("version") else None
-            place = version, spec.version_label or None
-            if method == "GetModelStatus":
-                answer = message("GetModelStatusResponse")()
-                return json_format.ParseDict(model_status(model, *place), answer)
-            number = model.find(*place)
-            if method == "Predict":
-                return await _predict(model, number, request)
-            return _metadata(model, number, request)
+    with internal(method):
+        check_size(len(data))
+        try:
+            request = message(f"{method}Request").FromString(data)
+        except DecodeError as error:
+            raise invalid(f"{method}: {error}") from None
+        spec = request.model_spec
+        if not spec.name:
+            raise invalid("Missing ModelSpec")
+        model = served_model(models, spec.name)
+        version = spec.version.value if spec.HasField("version") else None
+        place = version, spec.version_label or None
+        if method == "GetModelStatus":
+            answer = message("GetModelStatusResponse")()
+            return json_format.ParseDict(model_status(model, *place), answer)
+        number = model.find(*place)
+        if method == "Predict":
+            return await _predict(model, number, request)
+        return _metadata(model, number, request)
 
 
 def check_size(size: int) -> None:

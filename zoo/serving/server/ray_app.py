@@ -14,12 +14,12 @@ from starlette.responses import JSONResponse
 
 from zoo.serving.server.model_versions import open_models, watch
 from zoo.serving.server.prediction import (
-    PredictionAPI,
+    answer_grpc,
     check_size,
     cut_details,
     message,
 )
-from zoo.serving.server.rest import RESTAPI
+from zoo.serving.server.rest import answer_rest
 from zoo.serving.server.server_options import deployment_options, read_options
 from zoo.serving.server.signatures import Refusal, Request, Rows, joined, run_together
 
@@ -30,9 +30,9 @@ class Replica:
     def __init__(
         self,
         models: Mapping[str, str],
-        threads: int = 1,
-        batch_size: int = 64,
-        wait: float = 0.01,
+        threads: int,
+        batch_size: int,
+        wait: float,
     ) -> None:
         _set_up_logging()
         batch: Any = self._batch
@@ -41,9 +41,8 @@ class Replica:
         self._batch_size = batch_size
         with contextlib.suppress(Refusal):
             message("PredictRequest")  # imports TensorFlow, before a client waits
-        served = open_models(models, self._run, threads)
-        self._rest, self._grpc = RESTAPI(served), PredictionAPI(served)
-        watch(served.values())  # as long as the process lives
+        self._models = open_models(models, self._run, threads)
+        watch(self._models.values())  # as long as the process lives
 
     async def _run(self, request: Request) -> Rows:
         """Runs a request with others that wait."""
@@ -62,8 +61,8 @@ class Replica:
     # === REST ===
     async def __call__(self, request: HTTPRequest) -> JSONResponse:
         """Answers a request of the REST API."""
-        body = await request.body()
-        status, answer = await self._rest.answer(request.method, request.url.path, body)
+        path, body = request.url.path, await request.body()
+        status, answer = await answer_rest(self._models, request.method, path, body)
         return JSONResponse(answer, status)
 
     # === gRPC ===
@@ -83,7 +82,7 @@ class Replica:
         try:
             if isinstance(data, int):  # the size of what the proxy kept
                 check_size(data)
-            return await self._grpc.answer(method, data)
+            return await answer_grpc(self._models, method, data)
         except Refusal as refusal:
             context.set_code(getattr(grpc.StatusCode, refusal.code))
             context.set_details(cut_details(str(refusal)))

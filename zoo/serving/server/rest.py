@@ -26,56 +26,51 @@ _PATH = re.compile(
 )
 
 
-class RESTAPI:
-    """Answers the requests of the REST API.
+Models = Mapping[str, ServedModel]  # by name
 
-    Args:
-        models: the served models by name.
+
+async def answer_rest(
+    models: Models, method: str, path: str, body: bytes
+) -> tuple[int, Any]:
+    """Returns the HTTP status and the JSON value that answer a request.
 
     Example:
         ```python
-        status, answer = await RESTAPI(models).answer(
-            "POST", "/v1/models/luong_local:predict", b'{"instances": ["A dog."]}'
+        status, answer = await answer_rest(
+            models, "POST", "/v1/models/luong_local:predict", b'{"inputs": ["A dog."]}'
         )
         ```
     """
-
-    def __init__(self, models: Mapping[str, ServedModel]) -> None:
-        self.models = models
-
-    async def answer(self, method: str, path: str, body: bytes) -> tuple[int, Any]:
-        """Returns the HTTP status and the JSON value that answer a request."""
-        try:
-            with internal(f"{method} {path}"):
-                return 200, await self._answer(method, path, body)
-        except Refusal as refusal:
-            return STATUSES[refusal.code], {"error": str(refusal)}
-
-    async def _answer(self, method, path, body):
-        found = _PATH.fullmatch(path)
-        verb = found["verb"] if found else None
-        if not found or method != ("POST" if verb == ":predict" else "GET"):
-            raise invalid(f"Malformed request: {method} {path}")
-        model = served_model(self.models, found["model"])
-        version = int(found["version"]) if found["version"] else None
-        if verb is None:
-            return model_status(model, version, found["label"])
-        number = model.find(version, found["label"])
-        if verb == "/metadata":
-            return model_metadata(model, number)
-        request = read_json(body)
-        name = request.get("signature_name", "")
-        if not isinstance(name, str):
-            raise invalid(
-                f"'signature_name' must be a string, received {describe(name)}"
-            )
-        signature = model.signature(name, number)
-        inputs = read_inputs(request, signature.inputs)
-        outputs = await model.answer(signature, inputs)
-        return write_outputs(outputs, rows="instances" in request)
+    try:
+        with internal(f"{method} {path}"):
+            return 200, await _answer(models, method, path, body)
+    except Refusal as refusal:
+        return STATUSES[refusal.code], {"error": str(refusal)}
 
 
-def served_model(models: Mapping[str, ServedModel], name: str) -> ServedModel:
+async def _answer(models, method, path, body):
+    found = _PATH.fullmatch(path)
+    verb = found["verb"] if found else None
+    if not found or method != ("POST" if verb == ":predict" else "GET"):
+        raise invalid(f"Malformed request: {method} {path}")
+    model = served_model(models, found["model"])
+    version = int(found["version"]) if found["version"] else None
+    if verb is None:
+        return model_status(model, version, found["label"])
+    number = model.find(version, found["label"])
+    if verb == "/metadata":
+        return model_metadata(model, number)
+    request = read_json(body)
+    name = request.get("signature_name", "")
+    if not isinstance(name, str):
+        raise invalid(f"'signature_name' must be a string, received {describe(name)}")
+    signature = model.signature(name, number)
+    inputs = read_inputs(request, signature.inputs)
+    outputs = await model.answer(signature, inputs)
+    return write_outputs(outputs, rows="instances" in request)
+
+
+def served_model(models: Models, name: str) -> ServedModel:
     """Returns a model by its name, or refuses the request."""
     if name not in models:
         raise Refusal(
