@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import lazy_loader
 
 if TYPE_CHECKING:
+    from zoo.serving import runtime
     from zoo.serving.client import Client, ServingError
     from zoo.serving.export.export_folder import read_metadata, versions
     from zoo.serving.export.limits import Limits
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
+    submodules=["runtime"],
     submod_attrs={
         "client": ["Client", "ServingError"],
         "export.savedmodel": ["export_savedmodel"],

@@ -4,12 +4,12 @@ import zlib
 import numpy as np
 import pytest
 
-from tests.serving.conftest import CAPTIONS, IMAGES, make_captioner, needs_tensorflow
+from tests.serving.conftest import IMAGES, make_captioner, needs_tensorflow
 from tests.serving.export.test_savedmodel import strings
 from tests.test_images import header
 from zoo import images
 from zoo.serving.export.limits import Limits
-from zoo.serving.export.savedmodel import make_signatures
+from zoo.serving.export.savedmodel import make_signatures, trace
 
 pytestmark = needs_tensorflow
 Image = pytest.importorskip("PIL.Image", reason="files are written by Pillow")
@@ -130,78 +130,15 @@ def test_what_is_no_image_is_the_requests_fault(content, message):
         read_images(tf.constant([FILES["noise"], content]), (16, 24, 3))
 
 
-def ask(function, contents, **inputs):
+def test_captions_end_at_the_limit(tasks):
     import tensorflow as tf
 
-    inputs = {name: tf.constant(values) for name, values in inputs.items()}
-    return function(image_bytes=tf.constant(contents), **inputs)
-
-
-@pytest.fixture(scope="module")
-def contents():
-    return images.encode_images(IMAGES)[0]
-
-
-@pytest.fixture(scope="module")
-def captioner(tasks):
-    return tasks["captioner"]
-
-
-def test_captions_are_those_of_the_model(captioner, signatures, contents):
-    found = ask(signatures["captioner"]["serving_default"], contents)
-    wanted = captioner.caption(IMAGES, beam_size=4, return_details=True)
-    assert strings(found["caption"]) == [record.text for record in wanted]
-    assert len(set(strings(found["caption"]))) > 1
-    scores = [record.score for record in wanted]
-    np.testing.assert_allclose(found["score"], scores, atol=1e-4)
-    greedy = ask(signatures["captioner"]["greedy"], contents)
-    assert strings(greedy["caption"]) == captioner.caption(IMAGES, beam_size=1)
-
-
-def test_n_best_are_those_of_the_model(captioner, signatures, contents):
-    found = ask(signatures["captioner"]["caption_n_best"], contents)
-    wanted = captioner.caption(IMAGES, beam_size=4, n_best=3, return_details=True)
-    texts = [[record.text for record in records] for records in wanted]
-    assert strings(found["captions"]) == texts
-    scores = [[record.score for record in records] for records in wanted]
-    np.testing.assert_allclose(found["scores"], scores, atol=1e-4)
-
-
-def test_attention_is_that_of_the_model(captioner, signatures, contents):
-    found = ask(signatures["captioner"]["align"], contents)
-    wanted = captioner.caption(IMAGES, beam_size=4, return_details=True)
-    tokens, alignment = strings(found["tokens"]), found["alignment"].numpy()
-    assert alignment.shape[2:] == captioner.backbone.grid == (2, 3)
-    for row, record in enumerate(wanted):
-        height = len(record.tokens)
-        assert tokens[row][:height] == record.tokens and not any(tokens[row][height:])
-        np.testing.assert_allclose(alignment[row, :height], record.alignment, atol=1e-5)
-        assert not alignment[row, height:].any()
-
-
-def test_scores_are_the_models_log_probabilities(captioner, signatures, contents):
-    import tensorflow as tf
-
-    score = signatures["captioner"]["score"]
-    found = ask(score, contents[:3], caption=CAPTIONS)
-    wanted = captioner.score(IMAGES[:3], CAPTIONS)
-    np.testing.assert_allclose(found["log_probability"], wanted, rtol=1e-4)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="hold equally many"):
-        ask(score, contents, caption=CAPTIONS)
-
-
-def test_captions_end_at_the_limit(captioner):
-    from tests.serving.export.test_translator_graph import traced
-
+    captioner = tasks["captioner"]
     signatures = make_signatures(captioner, Limits(beam_size=2, max_length=3))
-    assert signatures.limits_used() == {
-        "max_length": 3,
-        "beam_size": 2,
-        "length_penalty": 1.0,
-        "n_best": 2,
-    }
-    contents, _ = images.encode_images(IMAGES)
-    found = ask(traced(signatures, "caption"), contents)
+    limits = {"max_length": 3, "beam_size": 2, "length_penalty": 1.0, "n_best": 2}
+    assert signatures.limits_used() == limits
+    function, _ = trace(signatures, "caption")
+    found = function(image_bytes=tf.constant(images.encode_images(IMAGES)[0]))
     wanted = captioner.caption(IMAGES, beam_size=2, max_length=3)
     assert strings(found["caption"]) == wanted
 

@@ -8,11 +8,20 @@ import keras
 import numpy as np
 import pytest
 
-from tests.serving.conftest import MAKERS, TEXTS, make_tagger, needs_tensorflow
+from tests.serving.conftest import (
+    CAPTIONS,
+    IMAGES,
+    MAKERS,
+    TEXTS,
+    make_tagger,
+    needs_tensorflow,
+)
+from tests.serving.writers import check_writer
 from zoo.files import lock
+from zoo.images import encode_images
 from zoo.serving import Limits, export_savedmodel, read_metadata, versions
 from zoo.serving.export.export_folder import _publish, _remove_leftovers
-from zoo.serving.protocol import TAKES
+from zoo.serving.protocol import SIGNATURES, TAKES
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*were cut")
 SENTENCEPIECE = {"SentencepieceOp", "SentencepieceTokenizeOp"}
@@ -51,55 +60,43 @@ def test_translations_are_those_of_the_model(tasks, signatures):
     np.testing.assert_allclose(found["score"], scores, rtol=1e-4, atol=1e-4)
 
 
+def arrays(signatures, task):
+    """Function `(signature, *inputs) -> arrays` for `check_writer`."""
+    import tensorflow as tf
+
+    def ask(name, *values):
+        specs = SIGNATURES[task.task_name]
+        names = specs.get(name, next(iter(specs.values()))).inputs
+        tensors = dict(zip(names, map(tf.constant, values), strict=True))
+        found = signatures[name](**tensors)
+        return {
+            key: np.array(strings(x), object) if x.dtype == tf.string else x.numpy()
+            for key, x in found.items()
+        }
+
+    return ask
+
+
 @needs_tensorflow
-def test_greedy_and_n_best_are_those_of_the_model(tasks, signatures):
-    task, found, texts = tasks["translator"], signatures["translator"], odd_texts(30)
+def test_each_signature_of_a_translator_is_the_models(tasks, signatures):
+    task, texts = tasks["translator"], odd_texts(30)
     # Of one bucket, for which this process compiles its searches: up to 24 pieces.
     sizes = map(len, task.preprocessor.encode(texts))
     texts = [text for text, n in zip(texts, sizes, strict=True) if n > 16 or not n]
+    texts.sort(key=len, reverse=True)
     assert len(texts) > 9 and "" in texts
-    greedy = ask(found["greedy"], texts)
-    assert strings(greedy["translation"]) == task.translate(texts, beam_size=1)
-    best = ask(found["translate_n_best"], texts)
-    wanted = task.translate(texts, beam_size=4, n_best=3, return_details=True)
-    rows = zip(
-        wanted, strings(best["translations"]), best["scores"].numpy(), strict=True
-    )
-    for records, translations, scores in rows:
-        if not records[0].source_tokens:  # nothing to translate
-            records = records[:1]
-        count = len(records)
-        assert translations == [r.text for r in records] + [""] * (3 - count)
-        np.testing.assert_allclose(
-            scores[:count], [r.score for r in records], 1e-4, 1e-4
-        )
-        assert (scores[count:] == -1e9).all()
+    ask = arrays(signatures["translator"], task)
+    tolerances = {"rtol": 1e-4, "atol": 1e-4}, {"atol": 1e-5}, {"rtol": 1e-4}
+    targets = ["ein Hund rennt", ""]
+    check_writer(task, ask, texts, texts, targets, 4, 3, tolerances)
 
 
 @needs_tensorflow
-def test_alignments_are_those_of_the_model(tasks, signatures):
-    texts = odd_texts(12)
-    wanted = tasks["translator"].translate(texts, beam_size=4, return_details=True)
-    found = ask(signatures["translator"]["align"], texts)
-    alignment = found["alignment"].numpy()
-    tokens, sources = strings(found["tokens"]), strings(found["source_tokens"])
-    for row, record in enumerate(wanted):
-        height, width = record.alignment.shape
-        assert tokens[row][:height] == record.tokens
-        assert sources[row][:width] == record.source_tokens
-        assert not any(tokens[row][height:]) and not any(sources[row][width:])
-        padded = np.zeros_like(alignment[row])
-        padded[:height, :width] = record.alignment
-        np.testing.assert_allclose(alignment[row], padded, atol=1e-5)
-
-
-@needs_tensorflow
-def test_scores_are_the_models_log_probabilities(tasks, signatures):
-    task = tasks["translator"]
-    sources, targets = ["a dog", "the man waits."], ["ein Hund rennt", ""]
-    found = ask(signatures["translator"]["score"], sources, targets)
-    wanted = task.score(sources, targets)
-    np.testing.assert_allclose(found["log_probability"], wanted, rtol=1e-4)
+def test_each_signature_of_a_captioner_is_the_models(tasks, signatures):
+    task, (contents, _) = tasks["captioner"], encode_images(IMAGES)
+    ask = arrays(signatures["captioner"], task)
+    tolerances = {"atol": 1e-4}, {"atol": 1e-5}, {"rtol": 1e-4}
+    check_writer(task, ask, contents, IMAGES, CAPTIONS, 4, 3, tolerances)
 
 
 @needs_tensorflow
@@ -108,6 +105,12 @@ def test_sources_and_targets_must_be_equally_many(signatures):
 
     with pytest.raises(tf.errors.InvalidArgumentError, match="equally many texts"):
         ask(signatures["translator"]["score"], ["a", "b"], ["a"])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="hold equally many"):
+        score, (content,) = (
+            signatures["captioner"]["score"],
+            encode_images(IMAGES[:1])[0],
+        )
+        score(image_bytes=tf.constant([content] * 2), caption=tf.constant(["a"]))
 
 
 @needs_tensorflow
