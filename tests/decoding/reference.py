@@ -96,6 +96,10 @@ class Table:
         return follow
 
 
+def compile_search(model, search, *arguments):
+    return search.program(model, *arguments)
+
+
 def log_softmax(x):
     x = x - x.max(-1, keepdims=True)
     return x - np.log(np.exp(x).sum(-1, keepdims=True))

@@ -9,13 +9,13 @@ from tests.decoding.reference import (
     END,
     START,
     check_row,
+    compile_search,
     exhaustive,
     log_softmax,
 )
 from tests.harness import compiled
 from tests.marks import once
 from zoo.decoding import BeamSearch
-from zoo.decoding.compiled import compile_search
 from zoo.models import Luong, LuongTranslator
 
 # === With a trained architecture's four methods ===

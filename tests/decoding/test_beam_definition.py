@@ -22,6 +22,7 @@ from tests.decoding.reference import (
     WIDTH,
     Table,
     check_row,
+    compile_search,
     exhaustive,
     final_score,
     log_softmax,
@@ -29,7 +30,6 @@ from tests.decoding.reference import (
 )
 from tests.marks import once
 from zoo.decoding import BeamSearch
-from zoo.decoding.compiled import compile_search
 
 
 @pytest.fixture(scope="module")

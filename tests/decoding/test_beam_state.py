@@ -4,7 +4,7 @@ from keras import ops
 
 from tests.decoding.reference import NO_HYPOTHESIS
 from zoo.decoding import BeamSearch, beam_state
-from zoo.decoding.beam_state import BeamState, Sentences
+from zoo.decoding.beam_state import BeamState, SearchConstants
 
 
 def beam_of(live, done, ids=None):
@@ -33,7 +33,7 @@ def sentences_of(beams=2, beta=0.0):
     )
     given = [None] * 5  # prefix, completions, banned, terms, firsts
     penalties = 1.0, beta, 0, 9 / 6
-    return Sentences(None, limits, *given, beams, real, *penalties, *indices)
+    return SearchConstants(None, limits, *given, beams, real, *penalties, *indices)
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 from tests.harness import randomize
 from zoo.decoding import BeamSearch, search_ids
 from zoo.decoding.constraints import (
-    completions_of,
-    put_words_in,
+    read_prefixes,
     read_terms,
+    replace_unknown_tokens,
     source_words,
 )
 from zoo.ids import END_ID
@@ -87,7 +87,11 @@ def test_the_last_word_of_a_prefix_goes_on(prefix, wanted):
     spelled = {"Zw": ["▁Z", "w"], "Zwei": ["▁Zwei"], "a": ["▁a"], "_": ["▁"]}
     spelled["<"] = ["▁", "<"]
     row = [pieces.index(x) for word in prefix.split() for x in spelled[word]]
-    found = completions_of(SimpleNamespace(tokenizer=tokenizer), prefix, [row])(0)
+    preprocessor = SimpleNamespace(
+        tokenizer=tokenizer, encode_targets=lambda texts, length: [row]
+    )
+    given = read_prefixes(preprocessor, prefix, 1, None)
+    found = given.completions(0)
     assert {pieces[i]: found[i] for i in np.flatnonzero(found)} == wanted
 
 
@@ -174,8 +178,7 @@ def test_a_translation_holds_the_terms_of_its_source(terse, texts):
 )
 def test_terms_are_found_in_any_script_and_form(source, text, found):
     preprocessor = SimpleNamespace(encode_targets=lambda texts: [[7]])
-    search = SimpleNamespace(banned_ids=())
-    terms = read_terms(preprocessor, {source: "x"}, [text], None, search)
+    terms = read_terms(preprocessor, {source: "x"}, [text], None, ())
     assert terms == [[[7]] if found else []]
 
 
@@ -255,7 +258,7 @@ def test_words_of_a_source_that_was_cut(reader):
     """Its end token belongs to no word."""
     words = source_words(reader.preprocessor, ["a Mops runs", "a"], [[4, 1, 3], [4, 3]])
     assert words == [["a", "Mops"], ["a"]]
-    found = put_words_in("", ["<unk>"], np.array([[0.1, 0.2, 0.7]]), words[0])
+    found = replace_unknown_tokens("", ["<unk>"], np.array([[0.1, 0.2, 0.7]]), words[0])
     assert found == ("Mops", ["▁Mops"])
 
 

@@ -3,10 +3,14 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.decoding.test_beam import check_row, exhaustive, log_softmax
+from tests.decoding.reference import (
+    check_row,
+    compile_search,
+    exhaustive,
+    log_softmax,
+)
 from tests.harness import close, compiled, randomize, to_numpy
 from zoo.decoding import BeamSearch, Ensemble
-from zoo.decoding.compiled import compile_search
 from zoo.models import (
     LuongTranslator,
     Seq2SeqTranslator,

@@ -14,10 +14,10 @@ from tests.decoding.reference import (
     VOCABULARY,
     Table,
     check_row,
+    compile_search,
     exhaustive,
 )
 from zoo.decoding import BeamSearch
-from zoo.decoding.compiled import compile_search
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ import json
 import numpy as np
 import pytest
 
-from zoo.decoding import Translation, format_alignment
-from zoo.decoding.records import SHADES_KEY
+from zoo.decoding import Classification, Translation, format_alignment
+from zoo.decoding.alignment_text import SHADES_KEY
 
 pytestmark = pytest.mark.backend_free
 
@@ -241,3 +241,20 @@ def test_other_json_is_refused(change, message):
 def test_what_is_not_a_record_is_refused(text, message):
     with pytest.raises(ValueError, match=message):
         Translation.from_json(text)
+
+
+def test_a_classification_comes_back_from_json():
+    weights = np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]])
+    shares = {"no": 0.25, "yes": 0.75}
+    record = Classification("good film", "yes", shares, ["good", "film"], weights)
+    read = Classification.from_json(record.to_json())
+    assert (read.label, read.probabilities) == ("yes", shares)
+    np.testing.assert_array_equal(read.attention, weights)
+    for change, message in (
+        ({"label": "so"}, "`probabilities` have its `label`"),
+        ({"probabilities": {"yes": "much"}}, "finite numbers"),
+        ({"attention": [[1.0]]}, r"`attention` has the shape \(2, 3\)"),
+    ):
+        values = json.loads(record.to_json()) | change
+        with pytest.raises(ValueError, match=message):
+            Classification.from_json(json.dumps(values))

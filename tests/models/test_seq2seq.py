@@ -183,7 +183,7 @@ def test_a_vocabulary_that_is_not_the_tokenizers_is_refused(tokenizer):
         ((VOCABULARY + 5,), f"vocabulary_size={VOCABULARY + 5}"),
         ((VOCABULARY, 9), "target_vocabulary_size=9"),
     ):
-        message = f"that of the tokenizer, {VOCABULARY}. Received: {received}"
+        message = f"preprocessor's vocabulary, {VOCABULARY}. Received: {received}"
         with pytest.raises(ValueError, match=message):
             LuongTranslator(Luong(*sizes, **SMALL), preprocessor)
 

@@ -270,7 +270,7 @@ def test_a_vocabulary_of_another_model_is_refused(task, tmp_path):
 def test_text_needs_a_preprocessor_and_its_vocabulary(task):
     with pytest.raises(ValueError, match="preprocessor=None"):
         RecurrentCausalLM(task.backbone).score("a dog")
-    with pytest.raises(ValueError, match="that of the tokenizer, 9.*size=8"):
+    with pytest.raises(ValueError, match="preprocessor's vocabulary, 9.*size=8"):
         RecurrentCausalLM(RecurrentLM(8, **SMALL), task.preprocessor)
     with pytest.raises(ValueError, match="must be a text"):
         task.perplexity([])

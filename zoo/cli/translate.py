@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     arguments.alignments |= prompt
     if arguments.alignments:
-        from zoo.decoding.records import SHADES_KEY
+        from zoo.decoding.alignment_text import SHADES_KEY
 
         progress(SHADES_KEY)
     run_texts(arguments, texts, work)

@@ -8,23 +8,21 @@ from typing import TYPE_CHECKING
 import lazy_loader
 
 if TYPE_CHECKING:
+    from zoo.decoding.alignment_text import format_alignment
+    from zoo.decoding.batch_decoding import align_ids, score_ids, search_ids
     from zoo.decoding.beam import BeamSearch
-    from zoo.decoding.captioning import Caption
     from zoo.decoding.ensemble import Ensemble
-    from zoo.decoding.forced import align_ids, score_ids
-    from zoo.decoding.labels import Classification
-    from zoo.decoding.records import Record, Translation, format_alignment
-    from zoo.decoding.translate_texts import search_ids, translate
+    from zoo.decoding.records import Caption, Classification, Record, Translation
+    from zoo.decoding.translating import translate
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "alignment_text": ["format_alignment"],
+        "batch_decoding": ["align_ids", "score_ids", "search_ids"],
         "beam": ["BeamSearch"],
-        "captioning": ["Caption"],
         "ensemble": ["Ensemble"],
-        "forced": ["align_ids", "score_ids"],
-        "labels": ["Classification"],
-        "records": ["Record", "Translation", "format_alignment"],
-        "translate_texts": ["search_ids", "translate"],
+        "records": ["Caption", "Classification", "Record", "Translation"],
+        "translating": ["translate"],
     },
 )

@@ -62,7 +62,7 @@ def batches(
             low = [min(pair) for pair in zip(least, sizes, strict=True)]
             high = [max(pair) for pair in zip(most, sizes, strict=True)]
             far = any(b > 2 * a for a, b in zip(low, high, strict=True))
-            large = _height(len(batch) + 1) * max(high) > POSITIONS
+            large = max(high) << len(batch).bit_length() > POSITIONS
             if len(batch) == batch_size or far or large:
                 yield batch
                 batch = []
@@ -82,20 +82,27 @@ def batch_shape(
     """
     if length is None:
         length = bucket(max(map(len, rows)))
-    return max(min(_height(len(rows)), batch_size), len(rows)), length
+    height = 1 << (len(rows) - 1).bit_length()
+    return max(min(height, batch_size), len(rows)), length
 
 
 def pad_batch(rows: Rows, batch_size: int, length: int | None = None) -> np.ndarray:
-    """Pads rows of ids with 0 to an int32 array of their `batch_shape`."""
-    array = np.zeros(batch_shape(rows, batch_size, length), "int32")
+    """Pads rows of ids with 0 to an int32 array of their `batch_shape`.
+
+    Images are stacked instead, and the first of them fills the batch up.
+    """
+    height, width = batch_shape(rows, batch_size, length)
+    if is_image(rows[0]):
+        return np.stack([*rows, *[rows[0]] * (height - len(rows))])
+    array = np.zeros((height, width), "int32")
     for row, ids in enumerate(rows):
         array[row, : len(ids)] = ids
     return array
 
 
-def _height(rows):
-    """Returns the next power of two."""
-    return 1 << (rows - 1).bit_length()
+def is_image(source: Any) -> bool:
+    """Whether what a model reads is an image, not a row of ids."""
+    return getattr(source, "ndim", 1) > 1
 
 
 def in_threads(

@@ -1,17 +1,17 @@
 """Beam search on Keras's three backends."""
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
 from keras import ops, tree
 
 from zoo.backend import Tensor
-from zoo.decoding.beam_state import BeamState, Sentences
-from zoo.decoding.compiled import compile_search
-from zoo.decoding.search import SETTINGS, Search
-from zoo.decoding.ties import top_k
-from zoo.decoding.traced import can_trace, run_traced
+from zoo.decoding.beam_state import LOW, BeamState, SearchConstants, step
+from zoo.decoding.compiled import can_trace, compiled, traced
+from zoo.decoding.search import ARGUMENTS, SETTINGS, Search
+from zoo.decoding.top_k import top_k
 from zoo.ids import PAD_ID
 from zoo.layers.functional import values_of
 
@@ -87,21 +87,65 @@ class BeamSearch(Search):
         Only whether each penalty, the minimum length and banned ids are set is part of
         it; their values are arguments of the program.
         """
-        names = *SETTINGS, "banned_ids"
-        given = {name: bool(getattr(self, name)) for name in names}
-        return tuple({**self.get_config(), **given}.values())
+        by_value = *SETTINGS, "banned_ids"
+        values = [getattr(self, name) for name in ARGUMENTS]
+        pairs = zip(ARGUMENTS, values, strict=True)
+        return tuple(bool(x) if name in by_value else x for name, x in pairs)
 
     def program(self, model: Any, steps: int, names: Sequence[str] = ()) -> Any:
         """See `Search.program`; searches of equal arguments share one program."""
-        return compile_search(model, self, steps, names)
+        given = {"settings": self.settings()}
+        if self.banned_ids:
+            given["banned"] = self.banned()
+        names = (*given, "source_ids", "limits", *names)
+
+        def run(*arrays):
+            return self(model, steps=steps, **dict(zip(names, arrays, strict=True)))
+
+        program = compiled(model, (self.key(), steps, names), run)
+        return functools.partial(program, *given.values())
 
     def run(
-        self, model: Any, initial: BeamState, sentences: Sentences, steps: int
+        self, model: Any, beam: BeamState, constants: SearchConstants, steps: int
     ) -> BeamState:
         """See `Search.run`."""
-        if can_trace(model):
-            return run_traced(self, model, initial, sentences, steps)
-        return super().run(model, initial, sentences, steps)
+        if keras.backend.backend() == "torch":
+            return self._run_under_torch(model, beam, constants, steps)
+
+        def unfinished(*values):
+            beam = BeamState(*values)
+            return ops.logical_and(beam.step < steps, ops.any(beam.live > LOW / 2))
+
+        def advance(*values):
+            return tuple(step(self, model, BeamState(*values), constants))
+
+        return BeamState(*ops.while_loop(unfinished, advance, tuple(beam)))
+
+    def _run_under_torch(self, model, beam, constants, steps):
+        """Sentences leave when a quarter is left: there are few shapes to trace."""
+        import torch
+
+        count = len(beam.live)
+        can_leave = all(
+            isinstance(x, torch.Tensor) and x.ndim and len(x) == count
+            for x in tree.flatten(constants.memory)
+        )
+
+        def height(live, rows):
+            return rows // 4 if can_leave and live <= rows // 4 else rows
+
+        with torch.no_grad():
+            return self.run_shrinking(model, beam, constants, steps, height)
+
+    def stepper(
+        self, model: Any, beam: BeamState, constants: SearchConstants
+    ) -> Callable[[BeamState], BeamState]:
+        """See `Search.stepper`; the step is traced where it can be."""
+        if not can_trace(model):
+            return super().stepper(model, beam, constants)
+        key = "step", self.key()
+        function = functools.partial(step, self, model)
+        return traced(model, key, function, beam, constants)
 
     def generate(
         self,
@@ -134,8 +178,8 @@ class BeamSearch(Search):
         real = ops.any(ops.not_equal(source_ids, PAD_ID), axis=1)
         if inputs.get("target_ids") is None:
             prefix = None
-            limits = self._limits(source_ids)
-            steps = self._most_steps(source_ids.shape[1])
+            limits = self.default_limits(source_ids)
+            steps = self.default_steps(source_ids.shape[1])
         else:
             prefix = ops.cast(inputs["target_ids"], "int32")[:, 1:]
             steps = prefix.shape[1]

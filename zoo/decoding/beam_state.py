@@ -54,7 +54,7 @@ class BeamState(NamedTuple):
     met: Any = ()
 
 
-class Sentences(NamedTuple):
+class SearchConstants(NamedTuple):
     """The constants of the search over a batch.
 
     Attributes:
@@ -97,45 +97,47 @@ class Sentences(NamedTuple):
     places: Any
 
 
-def first_of_beam(search: Any, batch: Any) -> Tensor:
+def initial_scores(search: Any, batch: Any) -> Tensor:
     """Returns the initial `live` scores: one hypothesis per sentence, (B, K)."""
     ops = search.ops
     first = ops.tile(ops.arange(search.beam_size, dtype="int32")[None] == 0, (batch, 1))
     return ops.cast(ops.where(first, 0.0, LOW), "float32")
 
 
-def step(search: Any, model: Any, beam: BeamState, sentences: Sentences) -> BeamState:
+def step(
+    search: Any, model: Any, beam: BeamState, constants: SearchConstants
+) -> BeamState:
     """Returns the `BeamState` after one more step of a `BeamSearch`."""
-    ops, rows = search.ops, sentences.rows
+    ops, rows = search.ops, constants.rows
     # Cache rows are gathered here rather than at the end of the last step, so that a
     # compiler can make one pass of it and of the model's writing into the cache.
     state = search.map_structure(
         lambda x: _pick_rows(ops, x, beam.parents, rows) if _is_cache(x) else x,
         beam.state,
     )
-    outputs = model.step(beam.tokens, state, sentences.memory)
+    outputs = model.step(beam.tokens, state, constants.memory)
     # Under torch, a search outside `no_grad` would keep every step for gradients.
     logits, state, weights = search.map_structure(
         lambda x: None if x is None else ops.stop_gradient(x), outputs
     )
-    scores, words, parents, met = extend(search, logits, beam, sentences)
+    scores, words, parents, met = extend(search, logits, beam, constants)
     # Finished hypotheses keep their places, which the beam loses.
     finished = _count(ops, beam.done > LOW / 2)
-    free = sentences.rank < sentences.width - finished
+    free = constants.rank < constants.width - finished
     valid = ops.logical_and(free, scores > LOW / 2)
     words = ops.where(valid, words, PAD_ID)
     ends = ops.logical_and(valid, words == search.end_id)
-    here = sentences.places == beam.step
+    here = constants.places == beam.step
     ids = ops.where(here, words[..., None], _pick(ops, beam.ids, parents, rows))
     coverage = beam.coverage
     if search.coverage_penalty:
         weights = ops.cast(ops.reshape(weights, ops.shape(coverage)), "float32")
         coverage = _pick(ops, coverage + weights, parents, rows)
     length = ops.cast(beam.step + 1, "float32")
-    ranked = score(search, scores, length, coverage, sentences)
-    done_ids, done = finish(search, beam, ends, ids, ranked, finished, sentences)
+    ranked = score(search, scores, length, coverage, constants)
+    done_ids, done = finish(search, beam, ends, ids, ranked, finished, constants)
     alive = ops.logical_and(valid, ops.logical_not(ends))
-    live = prune(search, ops.where(alive, scores, LOW), done, sentences)
+    live = prune(search, ops.where(alive, scores, LOW), done, constants)
     return BeamState(
         beam.step + 1,
         search.map_structure(
@@ -153,7 +155,7 @@ def step(search: Any, model: Any, beam: BeamState, sentences: Sentences) -> Beam
 
 
 def extend(
-    search: Any, logits: Tensor, beam: BeamState, sentences: Sentences
+    search: Any, logits: Tensor, beam: BeamState, constants: SearchConstants
 ) -> tuple[Tensor, Tensor, Any, Any]:
     """Extends each hypothesis by each word, and keeps the K best of a sentence.
 
@@ -169,7 +171,7 @@ def extend(
     logits = ops.cast(logits, "float32")
     total = ops.logsumexp(logits, axis=-1, keepdims=True)
     # Other words do not get the probability of words that are ruled out.
-    best, words = candidates(search, logits, beam, sentences)
+    best, words = candidates(search, logits, beam, constants)
     width = best.shape[-1]
     if beams == 1:  # nothing to choose from
         # In the batch's shape, which a user's model may not keep.
@@ -180,18 +182,18 @@ def extend(
     flat = ops.reshape(log_probs, (batch, beams * width))
     words = ops.cast(ops.reshape(words, (batch, beams * width)), "int32")
     met = ()
-    if sentences.terms is None:
-        scores, picks = search.top_k(flat, beams, LOW / 2)  # (B, K)
+    if constants.terms is None:
+        scores, picks = search.top_k(flat, beams)  # (B, K)
         picks = ops.cast(picks, "int32")
     else:
-        met = advance(search, beam.met, words, sentences)
+        met = advance(search, beam.met, words, constants)
         scores, picks = share_out(search, flat, met)
         met = ops.take_along_axis(met, picks[..., None], axis=1)
     return scores, ops.take_along_axis(words, picks, axis=1), picks // width, met
 
 
 def candidates(
-    search: Any, logits: Tensor, beam: BeamState, sentences: Sentences
+    search: Any, logits: Tensor, beam: BeamState, constants: SearchConstants
 ) -> tuple[Tensor, Tensor]:
     """Returns logits and ids `(B * K, k)` of the best allowed words per hypothesis.
 
@@ -201,33 +203,33 @@ def candidates(
     # Banned words are the same at every step, but the vocabulary size is only known
     # here. Searches that ban no words do not pay for it.
     words, free = ops.arange(vocabulary, dtype="int32")[None], logits
-    if sentences.banned is not None:
-        is_banned = ops.any(words[..., None] == sentences.banned, axis=-1)
+    if constants.banned is not None:
+        is_banned = ops.any(words[..., None] == constants.banned, axis=-1)
         free = ops.where(is_banned, LOW, free)
     if search.min_length:
         here = ops.cast(beam.step + 1, "float32")
-        early = ops.logical_and(words == search.end_id, here < sentences.min_length)
+        early = ops.logical_and(words == search.end_id, here < constants.min_length)
         free = ops.where(early, LOW, free)
-    if sentences.terms is not None:
-        unmet = ops.logical_not(all_met(search, beam.met, sentences))  # (B * K, 1)
+    if constants.terms is not None:
+        unmet = ops.logical_not(all_met(search, beam.met, constants))  # (B * K, 1)
         free = ops.where(ops.logical_and(unmet, words == search.end_id), LOW, free)
-    if sentences.prefix is not None:
-        free = within_prefix(search, logits, free, words, beam, sentences)
+    if constants.prefix is not None:
+        free = within_prefix(search, logits, free, words, beam, constants)
     width = min(search.beam_size, vocabulary)
-    best, words = search.top_k(free, width, LOW / 2)
+    best, words = search.top_k(free, width)
     # At its limit a sentence takes the end token.
-    full = beam.step + 1 >= sentences.limits  # (B, 1)
+    full = beam.step + 1 >= constants.limits  # (B, 1)
     if search.beam_size > 1:
         full = ops.repeat(full, search.beam_size, axis=0)  # (B * K, 1)
     first = ops.arange(width, dtype="int32")[None] == 0
     end = logits[:, search.end_id : search.end_id + 1]
-    if sentences.terms is not None:
+    if constants.terms is not None:
         end = ops.where(unmet, LOW, end)
     best = ops.where(full, ops.where(first, end, LOW), best)
     words = ops.where(full, search.end_id, ops.cast(words, "int32"))
-    if sentences.terms is not None:
+    if constants.terms is not None:
         free = ops.where(full, LOW, free)
-        best, words = with_terms(search, free, best, words, beam.met, sentences)
+        best, words = with_terms(search, free, best, words, beam.met, constants)
     return best, words
 
 
@@ -236,18 +238,18 @@ def score(
     log_probs: Tensor,
     length: Tensor,
     coverage: Tensor,
-    sentences: Sentences,
+    constants: SearchConstants,
 ) -> Tensor:
     """Returns s(Y, X) of hypotheses of one length, (B, K).
 
     s(Y, X) = log P(Y|X) / lp(Y) + cp(X; Y)     (Wu et al. 2016, equation 14)
     """
     ops = search.ops
-    ranked = log_probs / length_norm(search, length, sentences.length_penalty)
+    ranked = log_probs / length_norm(search, length, constants.length_penalty)
     if search.coverage_penalty:
         # cp(X; Y) = β Σ_i log(min(Σ_j a_ij, 1))
-        covered = ops.log(ops.clip(coverage, _UNCOVERED, 1.0)) * sentences.real
-        ranked = ranked + sentences.coverage_penalty * ops.sum(covered, axis=-1)
+        covered = ops.log(ops.clip(coverage, _UNCOVERED, 1.0)) * constants.real
+        ranked = ranked + constants.coverage_penalty * ops.sum(covered, axis=-1)
         # Whatever the penalty, a finished hypothesis is not a missing one.
         ranked = ops.maximum(ranked, LOW / 4)
     return ranked
@@ -269,18 +271,12 @@ def finish(
     ids: Tensor,
     ranked: Tensor,
     finished: Tensor,
-    sentences: Sentences,
+    constants: SearchConstants,
 ) -> tuple[Tensor, Tensor]:
     """Moves hypotheses that ended into the free places after finished ones.
 
-    Args:
-        search: the `BeamSearch`.
-        beam: the state before the step.
-        ends: which of the hypotheses ended, bool (B, K).
-        ids: their tokens.
-        ranked: their scores.
-        finished: number of finished hypotheses, (B, 1).
-        sentences: the constants of the search.
+    `ends` (B, K) tells which of the hypotheses ended; `ids` are their tokens, `ranked`
+    their scores, and `finished` (B, 1) is how many had finished before the step.
 
     Returns:
         `(done_ids, done)`.
@@ -291,24 +287,26 @@ def finish(
     else:
         place = finished + ops.cumsum(ops.cast(ends, "int32"), axis=1) - 1
         move = ops.logical_and(
-            ends[:, None], place[:, None] == sentences.rank[..., None]
+            ends[:, None], place[:, None] == constants.rank[..., None]
         )
         moved = ops.any(move, axis=-1)  # (B, K): this place is filled now
         source = ops.cast(ops.argmax(ops.cast(move, "int32"), axis=-1), "int32")
-        taken = _pick(ops, ids, source, sentences.rows)
+        taken = _pick(ops, ids, source, constants.rows)
         ranked = ops.take_along_axis(ranked, source, axis=1)
     done_ids = ops.where(moved[..., None], taken, beam.done_ids)
     return done_ids, ops.where(moved, ranked, beam.done)
 
 
-def prune(search: Any, live: Tensor, done: Tensor, sentences: Sentences) -> Tensor:
+def prune(
+    search: Any, live: Tensor, done: Tensor, constants: SearchConstants
+) -> Tensor:
     """Drops live hypotheses if none can reach the best `n_best` finished ones.
 
     Log-probabilities only fall, and the length penalty is mildest at the limit, so no
     live hypothesis of a sentence can end above max log P / lp(limit).
     """
     ops = search.ops
-    bound = ops.max(live, axis=1, keepdims=True) / sentences.mildest
+    bound = ops.max(live, axis=1, keepdims=True) / constants.mildest
     if search.n_best == 1:
         settled = ops.max(done, axis=1, keepdims=True)
     else:
@@ -320,49 +318,28 @@ def prune(search: Any, live: Tensor, done: Tensor, sentences: Sentences) -> Tens
 
 
 def keep(
-    search: Any, chosen: Tensor, beam: BeamState, sentences: Sentences
-) -> tuple[BeamState, Sentences]:
-    """Returns the state and the constants of some sentences of the batch.
-
-    Args:
-        search: the `BeamSearch`.
-        chosen: the places of the sentences in the batch, int (n,).
-        beam: the state.
-        sentences: the constants.
-    """
+    search: Any, chosen: Any, beam: BeamState, constants: SearchConstants
+) -> tuple[BeamState, SearchConstants]:
+    """Returns the state and the constants of the sentences at some places, int (n,)."""
     ops = search.ops
-    rows = ops.take(sentences.rows, chosen, axis=0) + sentences.rank
+    rows = ops.take(constants.rows, chosen, axis=0) + constants.rank
     rows = ops.reshape(rows, (-1,))
 
-    def of_sentences(x):
-        return ops.take(x, chosen, axis=0)
+    def take(structure, places):
+        def taken(x):
+            return ops.take(x, places, axis=0) if getattr(x, "shape", ()) else x
 
-    def of_hypotheses(x):
-        return ops.take(x, rows, axis=0)
+        return search.map_structure(taken, structure)
 
-    beam = beam._replace(
-        state=search.map_structure(of_hypotheses, beam.state),
-        parents=of_sentences(beam.parents) if search.beam_size > 1 else (),
-        tokens=of_hypotheses(beam.tokens),
-        ids=of_sentences(beam.ids),
-        live=of_sentences(beam.live),
-        done_ids=of_sentences(beam.done_ids),
-        done=of_sentences(beam.done),
-        coverage=of_sentences(beam.coverage) if search.coverage_penalty else (),
-        met=() if sentences.terms is None else of_sentences(beam.met),
-    )
-    mildest = sentences.mildest
-    names = [] if sentences.prefix is None else ["prefix", "completions"]
-    names += [] if sentences.terms is None else ["terms", "firsts", "width"]
-    given = {name: of_sentences(getattr(sentences, name)) for name in names}
-    sentences = sentences._replace(**given)
-    return beam, sentences._replace(
-        memory=search.map_structure(of_sentences, sentences.memory),
-        limits=of_sentences(sentences.limits),
-        real=of_sentences(sentences.real) if search.coverage_penalty else None,
-        mildest=of_sentences(mildest) if search.length_penalty else mildest,
-        rows=sentences.rows[: len(chosen)],
-    )
+    of_hypotheses = take({"state": beam.state, "tokens": beam.tokens}, rows)
+    names = "parents", "ids", "live", "done_ids", "done", "coverage", "met"
+    of_sentences = take({name: getattr(beam, name) for name in names}, chosen)
+    beam = beam._replace(**of_hypotheses, **of_sentences)
+    same = {"banned", "rank", "rows", "places", "min_length"}
+    same |= {"length_penalty", "coverage_penalty"}
+    given = {x: getattr(constants, x) for x in constants._fields if x not in same}
+    left = constants.rows[: len(chosen)]
+    return beam, constants._replace(**take(given, chosen), rows=left)
 
 
 def _is_cache(values):

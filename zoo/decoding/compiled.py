@@ -1,17 +1,23 @@
-"""Functions of a model, compiled for the backend and kept with the model."""
+"""Functions of a model, compiled for the backend and kept with the model.
+
+Torch compiles nothing, but traces one step of a search for each shape: without Keras's
+and Python's own work for each operation, a step of greedy search on a CPU takes a third
+less. `torch.jit.trace` is deprecated, but `make_fx` took longer and its steps were no
+faster.
+"""
 
 import collections
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import keras
 import numpy as np
-from keras import ops
+from keras import ops, tree
 
-from zoo.backend import Tensor
+from zoo.backend import Tensor, trace
 from zoo.layers.lora import merged_lora
 
 _keeping = threading.RLock()
@@ -35,10 +41,10 @@ def compiled(
     """
     # A partial, since TensorFlow counts the programs of one function as retracings.
     whole = functools.partial(_share_lora_sums, model, function)
-    return kept(model, key, lambda variables: _compile(variables, whole))
+    return cached_on_model(model, key, functools.partial(_compile, whole))
 
 
-def kept(model: Any, key: Hashable, make: Callable[[list[Any]], Any]) -> Any:
+def cached_on_model(model: Any, key: Hashable, make: Callable[[list[Any]], Any]) -> Any:
     """Returns what `make` makes of a model's variables, kept with it as `compiled` is.
 
     Args:
@@ -48,33 +54,13 @@ def kept(model: Any, key: Hashable, make: Callable[[list[Any]], Any]) -> Any:
     """
     variables = list(model.variables)
     with _keeping:  # two batches at a time may ask for it
-        previous, functions = model.__dict__.get("_compiled", ([], {}))
-        if len(previous) != len(variables) or any(
-            a is not b for a, b in zip(previous, variables, strict=True)
-        ):
-            functions = {}
-        model.__dict__["_compiled"] = variables, functions
-        if key not in functions:
-            functions[key] = make(variables)
-        return functions[key]
-
-
-def compile_search(
-    model: Any, search: Any, steps: int, names: Sequence[str] = ()
-) -> Callable[..., list[np.ndarray]]:
-    """Returns the search as a function of arrays, `steps` wide; see `Search.program`.
-
-    Searches of equal arguments share one program.
-    """
-    names = (*names, "settings", *["banned"] * bool(search.banned_ids))
-
-    def run(source_ids, limits, *options):
-        options = dict(zip(names, options, strict=True))
-        return search(model, source_ids, limits, steps, **options)
-
-    program = compiled(model, (search.key(), steps, names), run)
-    settings = [search.settings()] + ([search.banned()] if search.banned_ids else [])
-    return lambda *arrays: program(*arrays, *settings)
+        previous, made = model.__dict__.get("_compiled", ([], {}))
+        if list(map(id, previous)) != list(map(id, variables)):
+            made = {}
+        model.__dict__["_compiled"] = variables, made
+        if key not in made:
+            made[key] = make(variables)
+        return made[key]
 
 
 def _share_lora_sums(model, function, *arrays):
@@ -86,17 +72,26 @@ def _share_lora_sums(model, function, *arrays):
         return function(*arrays)
 
 
-def _compile(variables, function):
+def _compile(function, variables):
     backend = keras.backend.backend()
+    if backend == "torch":  # nothing to compile
+        import torch
+
+        def run_eagerly(*arrays):
+            with torch.no_grad():
+                outputs = function(*map(ops.convert_to_tensor, arrays))
+            return [ops.convert_to_numpy(output) for output in outputs]
+
+        return run_eagerly
     if backend == "tensorflow":
         import tensorflow as tf
 
         graph = tf.function(function, reduce_retracing=True, autograph=False)
 
         def run(*arrays):
-            return graph(*(tf.constant(array) for array in arrays))
+            return graph(*map(tf.constant, arrays))
 
-    elif backend == "jax":
+    else:
         import jax
 
         @jax.jit
@@ -107,13 +102,6 @@ def _compile(variables, function):
 
         def run(*arrays):
             return graph([variable.value for variable in variables], *arrays)
-
-    else:
-        import torch
-
-        def run(*arrays):
-            with torch.no_grad():
-                return function(*(ops.convert_to_tensor(array) for array in arrays))
 
     # Two batches of a new shape don't both compile it.
     first: dict[Any, Any] = collections.defaultdict(threading.Lock)
@@ -127,3 +115,80 @@ def _compile(variables, function):
         return [ops.convert_to_numpy(output) for output in outputs]
 
     return convert
+
+
+# === Steps traced by torch ===
+
+
+def can_trace(model: Any) -> bool:
+    """Returns whether the steps of a search with a model can be traced.
+
+    Those of a user's own object without Keras variables can't, nor those of a model
+    with LoRA, whose sums are computed before a search.
+    """
+    variables = getattr(model, "variables", ())
+    return bool(variables) and all(
+        isinstance(variable, keras.Variable) and not variable.name.startswith("lora_")
+        for variable in variables
+    )
+
+
+def traced(
+    model: Any, key: Hashable, function: Callable[[Any, Any], Any], *given: Any
+) -> Callable[[Any], Any]:
+    """Returns a function of two structures of tensors, traced, as one of the first.
+
+    The traced program is kept with the model and takes the weights as arguments.
+
+    Args:
+        model: one that `can_trace` accepts.
+        key: identifies the function among those of the model.
+        function: function of `given` that returns a structure like the first.
+        *given: two structures of tensors. What isn't a tensor, such as None, is part of
+            what is traced; the second structure is the same at each call.
+    """
+    import torch
+
+    first, as_first = _tensors(given[0])
+    second, as_second = _tensors(given[1])
+    variables = list(model.variables)
+    weights = [variable.value.detach() for variable in variables]
+
+    def flat(*inputs):
+        rest = inputs[len(variables) :]
+        mapping = list(zip(variables, inputs, strict=False))
+        with keras.StatelessScope(state_mapping=mapping):
+            after = function(as_first(rest), as_second(rest[len(first) :]))
+        return tuple(_tensors(after)[0])
+
+    kinds = tuple(
+        (x.shape, x.dtype, x.device) if isinstance(x, torch.Tensor) else repr(x)
+        for x in tree.flatten((given, weights))
+    )
+    inputs = *weights, *first, *second
+    program = cached_on_model(model, (key, kinds), lambda _: trace(flat, *inputs))
+    # The executor's optimizations cost as much as ten steps and gain nothing on a CPU.
+    optimize = first[0].device.type != "cpu"
+
+    def run(structure):
+        with torch.jit.optimized_execution(optimize):
+            return as_first(program(*weights, *_tensors(structure)[0], *second))
+
+    return run
+
+
+def _tensors(structure: Any) -> tuple[list[Tensor], Callable[[Any], Any]]:
+    """Returns a structure's tensors, and a function that puts others in their places.
+
+    What isn't a tensor stays as it is.
+    """
+    import torch
+
+    flat = tree.flatten(structure)
+
+    def replaced(tensors):
+        left = iter(tensors)
+        new = [next(left) if isinstance(x, torch.Tensor) else x for x in flat]
+        return tree.pack_sequence_as(structure, new)
+
+    return [x for x in flat if isinstance(x, torch.Tensor)], replaced

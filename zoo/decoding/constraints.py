@@ -5,7 +5,8 @@ import functools
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,29 +21,74 @@ _LAST = 30  # pieces of a prefix that completions may replace, as an int has bit
 _TEXT_OF = {_UNKNOWN: " ⁇ ", "<pad>": "", "<s>": ""}  # as SentencePiece has it
 
 
-def read_prefixes(
+class Constraints(NamedTuple):
+    """What the translations of texts must hold, as `search_ids` takes it.
+
+    Attributes:
+        banned_ids: the ids to avoid.
+        prefixes: the ids with which each begins, or None.
+        completions: function of a text's place that returns the completions of its
+            prefix, see `BeamSearch`; or None.
+        terms: for each text, the ids of the terms that its translation must hold, or
+            None.
+        surfaces: the text's own pieces of prefixes with unknown ones, by the text's
+            place.
+    """
+
+    banned_ids: Sequence[int] = ()
+    prefixes: list[list[int]] | None = None
+    completions: Callable[[int], np.ndarray] | None = None
+    terms: list[list[list[int]]] | None = None
+    surfaces: Mapping[int, list[str]] = MappingProxyType({})
+
+
+def read_constraints(
     preprocessor: Any,
-    prefix: str | Sequence[str] | None,
-    count: int,
+    texts: Sequence[str],
     max_length: int | None,
-) -> list[list[int]] | None:
-    """Returns the ids of the prefixes of `count` translations.
+    prefix: str | Iterable[str] | None,
+    banned: str | Iterable[str],
+    terms: Mapping[str, str] | Sequence[Mapping[str, str]] | None,
+) -> Constraints:
+    """Returns the constraints on the translations of texts.
 
     Args:
         preprocessor: a `zoo.text.TranslatorPreprocessor`.
-        prefix: a str for all translations, a list of `count` str, or None.
-        count: number of translations.
+        texts: the texts.
         max_length: maximum pieces of a translation, the end token included, or None.
+        prefix: see `zoo.models.Translator.translate`.
+        banned: see there.
+        terms: see there.
 
     Raises:
-        TypeError: for a prefix that is not a str.
-        ValueError: for another number of prefixes, or one that is too long.
+        TypeError: for a prefix or banned piece that is not a str, or terms that are no
+            dicts of str.
+        ValueError: for a banned piece that is not in the vocabulary, another number
+            of prefixes or terms than of texts, those that do not fit into `max_length`,
+            a blank key or term, or a term with unknown or banned pieces.
     """
-    if prefix is None:
-        return None
-    single = isinstance(prefix, str)
-    texts = check_texts([prefix] if single else prefix, "prefix")
-    if not single and len(texts) != count:
+    found = Constraints()
+    if prefix is not None:
+        found = read_prefixes(preprocessor, prefix, len(texts), max_length)
+    if not (isinstance(banned, tuple) and banned == ()):
+        found = found._replace(banned_ids=read_banned(preprocessor, banned))
+    if terms is not None:
+        ids = read_terms(preprocessor, terms, texts, max_length, found.banned_ids)
+        found = found._replace(terms=ids)
+    return found
+
+
+def read_prefixes(
+    preprocessor: Any, prefix: str | Iterable[str], count: int, max_length: int | None
+) -> Constraints:
+    """Returns the constraints that prefixes put; see `read_constraints`.
+
+    The completions of a prefix are the pieces that begin with its last pieces within
+    its last word, as "▁Zwei" does with "▁Z", "w", and go on. A prefix that ends in a
+    space has none: after it a new word begins, or it ends.
+    """
+    texts = check_texts([prefix] if isinstance(prefix, str) else prefix, "prefix")
+    if not isinstance(prefix, str) and len(texts) != count:
         raise ValueError(
             "`prefix` must be one str, or hold as many as there are texts. "
             f"Received: {len(texts)} prefixes and {count} texts"
@@ -60,23 +106,18 @@ def read_prefixes(
                 f"token counts. Received: prefix[{place}] of {len(row)} pieces, "
                 f"max_length={max_length}"
             )
-    return rows * count if single else rows
+    surfaces: dict[int, list[str]] = {}
+    if any(UNKNOWN_ID in row for row in rows):
+        pairs = zip(rows, preprocessor.surfaces(texts), strict=True)
+        surfaces = {i: x for i, (row, x) in enumerate(pairs) if UNKNOWN_ID in row}
+    if isinstance(prefix, str):
+        texts, rows = texts * count, rows * count
+        surfaces = dict.fromkeys(range(count), surfaces[0]) if surfaces else {}
+    completions = _completions_of(preprocessor.tokenizer, texts, rows)
+    return Constraints((), rows, completions, None, surfaces)
 
 
-def completions_of(
-    preprocessor: Any, prefix: str | Sequence[str] | None, rows: list[list[int]] | None
-) -> Callable[[int], np.ndarray] | None:
-    """Returns a function that gives the completions of the prefix of one text.
-
-    They are the pieces that begin with the last pieces of a prefix within its last
-    word, as "▁Zwei" does with "▁Z", "w", and go on; see `BeamSearch`. A prefix that
-    ends in a space has none: after it a new word begins, or it ends. `rows` is the
-    result of `read_prefixes`.
-    """
-    if not rows or prefix is None:
-        return None
-    texts = [prefix] * len(rows) if isinstance(prefix, str) else prefix
-    tokenizer = preprocessor.tokenizer
+def _completions_of(tokenizer, texts, rows):
     vocabulary = [tokenizer.id_to_token(i) for i in range(tokenizer.vocabulary_size())]
 
     @functools.lru_cache
@@ -101,39 +142,8 @@ def completions_of(
     return of_text
 
 
-def unknown_beginnings(
-    preprocessor: Any, prefix: str | Sequence[str] | None, rows: list[list[int]] | None
-) -> list[list[str]]:
-    """Returns the text's own pieces for prefixes with unknown pieces.
-
-    `rows` is the result of `read_prefixes`.
-
-    Returns:
-        The pieces of each translation's prefix; an empty list if all are known.
-    """
-    rows = rows or []
-    if not any(UNKNOWN_ID in row for row in rows):
-        return [[] for _ in rows]
-    texts = [prefix] * len(rows) if isinstance(prefix, str) else prefix
-    surfaces = preprocessor.surfaces(texts)
-    return [
-        pieces if UNKNOWN_ID in row else []
-        for pieces, row in zip(surfaces, rows, strict=True)
-    ]
-
-
 def read_banned(preprocessor: Any, banned: str | Iterable[str]) -> list[int]:
-    """Returns the ids of pieces and words to avoid.
-
-    Args:
-        preprocessor: a `zoo.text.TranslatorPreprocessor`.
-        banned: pieces, or words, which stand for the piece of that name with and
-            without the "▁" that begins a word.
-
-    Raises:
-        TypeError: for an element that is not a str.
-        ValueError: for one that is not in the vocabulary.
-    """
+    """Returns the ids of pieces, or of words, with and without the "▁" before them."""
     tokenizer, banned_ids = preprocessor.tokenizer, set()
     for place, text in enumerate(check_texts(banned, "banned")):
         pieces = (text, f"▁{text}") if text else ()
@@ -150,27 +160,12 @@ def read_banned(preprocessor: Any, banned: str | Iterable[str]) -> list[int]:
 
 def read_terms(
     preprocessor: Any,
-    terms: Mapping[str, str] | Sequence[Mapping[str, str]] | None,
+    terms: Mapping[str, str] | Sequence[Mapping[str, str]],
     texts: Sequence[str],
     max_length: int | None,
-    search: Any,
-) -> list[list[list[int]]] | None:
-    """Returns the ids of the terms that the translation of each text must hold.
-
-    Args:
-        preprocessor: a `zoo.text.TranslatorPreprocessor`.
-        terms: see `zoo.models.Translator.translate`.
-        texts: the texts.
-        max_length: maximum pieces of a translation, the end token included, or None.
-        search: the search, whose `banned_ids` no term may have.
-
-    Raises:
-        TypeError: for terms that are no dicts of str.
-        ValueError: for a blank key or term, one with unknown or banned pieces, another
-            number of dicts than of texts, or terms that do not fit into `max_length`.
-    """
-    if terms is None:
-        return None
+    banned_ids: Sequence[int],
+) -> list[list[list[int]]]:
+    """Returns the ids of each text's terms; see `read_constraints`."""
     tables = [terms] * len(texts) if isinstance(terms, Mapping) else list(terms)
     if len(tables) != len(texts):
         raise ValueError(
@@ -195,7 +190,7 @@ def read_terms(
     known: dict[str, list[int]] = {}
     for target in {target for table in tables for target in table.values()}:
         [ids] = preprocessor.encode_targets(check_texts([target], "terms"))
-        if not ids or UNKNOWN_ID in ids or set(ids) & set(search.banned_ids):
+        if not ids or UNKNOWN_ID in ids or set(ids) & set(banned_ids):
             raise ValueError(
                 "A term must have pieces, known to the vocabulary and not banned. "
                 f"Received: {target!r}"
@@ -244,7 +239,7 @@ def source_words(
     return results
 
 
-def put_words_in(
+def replace_unknown_tokens(
     text: str,
     tokens: list[str],
     weights: np.ndarray,

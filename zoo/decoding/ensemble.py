@@ -7,11 +7,11 @@ from typing import Any
 
 from keras import ops
 
-from zoo.decoding.keras_engine import KERAS
+from zoo.decoding.keras_decoding import KerasDecoder
 from zoo.decoding.translating import Translating
 
 
-class Ensemble(Translating):
+class Ensemble(KerasDecoder, Translating):
     """Translators with one tokenizer, whose probabilities are averaged at each step.
 
         p(y_t | y_<t, x) = 1/M Σ_m p_m(y_t | y_<t, x)
@@ -49,8 +49,6 @@ class Ensemble(Translating):
         >>> len(ensemble.translate(["a dog", "a hund"], beam_size=2, max_length=5))
         2
     """
-
-    engine = KERAS
 
     def __init__(self, models: Sequence[Any]) -> None:
         self.models = _checked(models)

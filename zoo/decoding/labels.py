@@ -1,6 +1,5 @@
 """Labels of texts: the class of each, or the tag of each word. Imports no Keras."""
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +14,7 @@ from zoo.decoding.batches import (
     pad_batch,
     warn_of_parts,
 )
-from zoo.decoding.records import Translation
+from zoo.decoding.records import Classification
 from zoo.strings import plain_texts
 from zoo.text.rows import cut_rows
 from zoo.text.translation_arrays import needed_preprocessor
@@ -23,68 +22,23 @@ from zoo.text.translation_arrays import needed_preprocessor
 _BESIDE = LONGEST // 8  # words of context on either side of those tagged
 
 
-class Labelling:
-    """A task that computes logits of a text or of its words."""
+class Classifying:
+    """The method of a classifier that takes text."""
 
     backbone: Any
     preprocessor: Any
 
     def logits(self, inputs: dict[str, np.ndarray]) -> np.ndarray:
-        """Returns the logits of the preprocessor's arrays, an array."""
+        """Returns the logits of the preprocessor's arrays, `(B, classes)`."""
         raise NotImplementedError
 
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Classification:
-    """The class of a text. Records compare by identity.
-
-    Attributes:
-        text: the text.
-        label: the most probable class.
-        probabilities: the probability of each class, by name.
-        tokens: the text's words, as many as were read.
-        attention: for a model that attends to its own past, an LSTMN: the weights of
-            each word on the start and on the words before it, `(len(tokens),
-            len(tokens) + 1)`. Otherwise, and from an exported model, None.
-    """
-
-    text: str
-    label: str
-    probabilities: dict[str, float]
-    tokens: list[str]
-    attention: Any = None
-
-    def plot(self, **options: Any) -> Any:
-        """Draws which words each word attended to; see `zoo.analysis.plot_alignment`.
-
-        Each row is a word that is read; its columns are the start and the words before
-        it. The title tells the class and its probability.
-
-        Args:
-            **options: `axes` and `title` of `plot_alignment`.
+    def attention(self, inputs: dict[str, np.ndarray]) -> np.ndarray | None:
+        """Returns the weights of B texts' T words on the words before them.
 
         Returns:
-            A matplotlib `Figure`.
-
-        Raises:
-            ValueError: without attention.
+            `(B, T, T + 1)`; see `Classification`. None where there are none.
         """
-        if self.attention is None:
-            raise ValueError(
-                "Only the classification of an LSTMN in Keras can be drawn: others and "
-                "exported models give no attention. Received: attention=None"
-            )
-        share = self.probabilities[self.label]
-        words = ["(start)", *self.tokens]
-        record = Translation(self.label, share, self.tokens, words, self.attention)
-        title = f"{self.label}, {100 * share:.0f} %"
-        from zoo.analysis.alignment_plot import plot_alignment
-
-        return plot_alignment(record, **{"words": False, "title": title, **options})
-
-
-class Classifying(Labelling):
-    """The method of a classifier that takes text."""
+        return None
 
     def classify(
         self,
@@ -111,40 +65,33 @@ class Classifying(Labelling):
         """
         texts = plain_texts(texts)
         rows = needed_preprocessor(self, "Reading text").encode(texts)
-        logits = class_logits(self, rows, batch_size)
-        names = [self.backbone.classes[index] for index in logits.argmax(-1)]
-        found: list[Any] = names
+        logits, classes = class_logits(self, rows, batch_size), self.backbone.classes
+        found: list[Any] = [classes[index] for index in logits.argmax(-1)]
         if return_details:
             given = [texts] if isinstance(texts, str) else list(texts)
             attention = attended(self, rows, batch_size)
+            columns = given, found, softmax(logits).tolist(), attention
             found = [
                 Classification(
                     text,
                     name,
-                    dict(zip(self.backbone.classes, shares.tolist(), strict=True)),
+                    dict(zip(classes, shares, strict=True)),
                     text.split()[:LONGEST],
                     weights,
                 )
-                for text, name, shares, weights in zip(
-                    given, names, softmax(logits), attention, strict=True
-                )
+                for text, name, shares, weights in zip(*columns, strict=True)
             ]
         return found[0] if isinstance(texts, str) else found
 
-    def attention(self, inputs: dict[str, np.ndarray]) -> np.ndarray | None:
-        """Returns the weights of a batch's words on the words before them.
 
-        Args:
-            inputs: the preprocessor's arrays, of B texts and T words.
-
-        Returns:
-            `(B, T, T + 1)`; see `Classification`. None where there are none.
-        """
-        return None
-
-
-class Tagging(Labelling):
+class Tagging:
     """The method of a tagger that takes text."""
+
+    preprocessor: Any
+
+    def logits(self, inputs: dict[str, np.ndarray]) -> np.ndarray:
+        """Returns the logits of the preprocessor's arrays, `(B, T, tags)`."""
+        raise NotImplementedError
 
     def tag(self, sentences: Any, batch_size: int = 64) -> Any:
         """The part of speech of each word.

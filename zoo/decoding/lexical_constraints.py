@@ -8,6 +8,8 @@ beam has one more place for each token of a sentence's terms, so that every numb
 one.
 
 Shapes: B sentences of K hypotheses, N extensions of them, C tokens of terms, V words.
+`met` (B, K, C) tells which tokens of terms a hypothesis has met, `logits` (B * K, V)
+are the model's, and `free` are those with `LOW` for words that are ruled out.
 """
 
 from typing import Any
@@ -24,30 +26,22 @@ def within_prefix(
     free: Tensor,
     words: Tensor,
     beam: Any,
-    sentences: Any,
+    constants: Any,
 ) -> Tensor:
     """Returns `free` (B * K, V) with `LOW` for words that the prefix rules out.
 
     A hypothesis has the prefix's tokens one after another, or in the place of its last
     ones a completion ("▁Zwei" in the place of "▁Z", "w"). What follows is free, but for
     the word after a prefix that only some may follow.
-
-    Args:
-        search: the `BeamSearch`.
-        logits: the model's, `(B * K, V)`.
-        free: those with `LOW` for words that are banned, except in the prefix.
-        words: the ids 0 to V - 1, int (1, V).
-        beam: the state.
-        sentences: the constants, with a prefix.
     """
-    ops, prefix, places = search.ops, sentences.prefix[:, None], sentences.places
+    ops, prefix, places = search.ops, constants.prefix[:, None], constants.places
     written = places < beam.step  # (1, 1, T)
     same = ops.logical_or(beam.ids == prefix, ops.logical_not(written))  # (B, K, T)
     given = ops.take(prefix, ops.reshape(beam.step, (1,)), axis=2)  # (B, 1, 1)
     left = ops.logical_and(prefix != PAD_ID, ops.logical_not(written))
     left = ops.sum(ops.cast(left, "int32"), axis=2)  # from this one on (B, 1)
     # A word of more tokens than an int has bits is completed at its end alone.
-    bits = ops.right_shift(sentences.completions, ops.clip(left, 0, 31))
+    bits = ops.right_shift(constants.completions, ops.clip(left, 0, 31))
     completes = (bits % 2 == 1)[:, None]  # (B, 1, V)
     ruled = ops.logical_or(left > 0, ops.any(completes, axis=2))
     inside = ops.logical_and(ops.all(same, axis=2), ruled)  # (B, K)
@@ -58,47 +52,36 @@ def within_prefix(
     return ops.reshape(ops.where(inside[..., None], allowed, free), (-1, shape[-1]))
 
 
-def upcoming(search: Any, met: Tensor, sentences: Any) -> tuple[Tensor, Tensor]:
+def upcoming(search: Any, met: Tensor, constants: Any) -> tuple[Tensor, Tensor]:
     """Returns which tokens come next: of a term that has begun, and of others.
-
-    Args:
-        search: the `BeamSearch`.
-        met: the tokens that the hypotheses have met, bool (B, K, C).
-        sentences: the constants, with `terms` and `firsts`.
 
     Returns:
         Two bool tensors (B, K, C).
     """
     ops = search.ops
-    first = _are_first(ops, sentences)
-    real = sentences.terms[:, None] != PAD_ID
+    first = _are_first(ops, constants)
+    real = constants.terms[:, None] != PAD_ID
     missing = ops.logical_and(ops.logical_not(met), real)
     before = ops.pad(met[..., :-1], [(0, 0), (0, 0), (1, 0)])  # the one before is met
     begun = ops.logical_and(before, ops.logical_not(first))
     return ops.logical_and(missing, begun), ops.logical_and(missing, first)
 
 
-def _are_first(ops, sentences):
+def _are_first(ops, constants):
     """Which tokens are the first of a term, (B, 1, C)."""
-    order = ops.arange(sentences.firsts.shape[1], dtype="int32")
-    return (sentences.firsts == order)[:, None]
+    order = ops.arange(constants.firsts.shape[1], dtype="int32")
+    return (constants.firsts == order)[:, None]
 
 
-def advance(search: Any, met: Tensor, words: Tensor, sentences: Any) -> Tensor:
+def advance(search: Any, met: Tensor, words: Tensor, constants: Any) -> Tensor:
     """Returns the tokens that extensions have met, bool (B, N, C).
 
     A term that has begun and does not go on has met nothing; the word may then begin
     another, or the same again.
-
-    Args:
-        search: the `BeamSearch`.
-        met: those that the hypotheses have met, (B, K, C).
-        words: the words that extend them, equally many each, int (B, N).
-        sentences: the constants, with `terms` and `firsts`.
     """
     ops = search.ops
-    begun, _ = upcoming(search, met, sentences)
-    of_one_term = sentences.firsts[:, :, None] == sentences.firsts[:, None]  # (B, C, C)
+    begun, _ = upcoming(search, met, constants)
+    of_one_term = constants.firsts[:, :, None] == constants.firsts[:, None]  # (B, C, C)
     begun_term = ops.any(
         ops.logical_and(of_one_term[:, None], begun[:, :, None]), axis=-1
     )
@@ -106,12 +89,12 @@ def advance(search: Any, met: Tensor, words: Tensor, sentences: Any) -> Tensor:
     met, begun, begun_term = (
         ops.repeat(x, count, axis=1) for x in (met, begun, begun_term)
     )
-    same = words[..., None] == sentences.terms[:, None]  # (B, N, C)
+    same = words[..., None] == constants.terms[:, None]  # (B, N, C)
     goes_on = ops.logical_and(same, begun)
     broken = ops.logical_not(ops.any(goes_on, axis=-1, keepdims=True))
     lost = ops.logical_and(broken, begun_term)
     kept = ops.logical_and(met, ops.logical_not(lost))
-    starts = ops.logical_and(same, _are_first(ops, sentences))
+    starts = ops.logical_and(same, _are_first(ops, constants))
     starts = ops.logical_and(starts, ops.logical_and(broken, ops.logical_not(kept)))
     # Of terms with the same first token, one begins.
     number = ops.cumsum(ops.cast(starts, "int32"), axis=-1)
@@ -119,37 +102,28 @@ def advance(search: Any, met: Tensor, words: Tensor, sentences: Any) -> Tensor:
     return ops.logical_or(kept, ops.logical_or(goes_on, starts))
 
 
-def all_met(search: Any, met: Tensor, sentences: Any) -> Tensor:
+def all_met(search: Any, met: Tensor, constants: Any) -> Tensor:
     """Returns which hypotheses have met all terms, bool (B * K, 1)."""
     ops = search.ops
-    done = ops.all(ops.logical_or(met, sentences.terms[:, None] == PAD_ID), axis=-1)
+    done = ops.all(ops.logical_or(met, constants.terms[:, None] == PAD_ID), axis=-1)
     return ops.reshape(done, (-1, 1))
 
 
 def with_terms(
-    search: Any, free: Tensor, best: Tensor, words: Tensor, met: Tensor, sentences: Any
+    search: Any, free: Tensor, best: Tensor, words: Tensor, met: Tensor, constants: Any
 ) -> tuple[Tensor, Tensor]:
-    """Returns logits and words (B * K, n + C): the n best, then the terms' next ones.
-
-    Args:
-        search: the `BeamSearch`.
-        free: the logits, `LOW` for words that are ruled out, (B * K, V).
-        best: those of the n best words, (B * K, n).
-        words: these words, int.
-        met: the tokens that the hypotheses have met, (B, K, C).
-        sentences: the constants, with `terms` and `firsts`.
-    """
+    """Returns logits and words (B * K, n + C): the best, then the terms' next ones."""
     ops, (beams, count) = search.ops, met.shape[1:]
-    begun, others = upcoming(search, met, sentences)
+    begun, others = upcoming(search, met, constants)
     upcoming_now = ops.logical_or(begun, others)  # (B, K, C)
     # Each word is one extension: not again if it is among the best, or earlier.
     order = ops.arange(count, dtype="int32")
-    equal = sentences.terms[:, :, None] == sentences.terms[:, None]
+    equal = constants.terms[:, :, None] == constants.terms[:, None]
     earlier = ops.logical_and(equal, order[:, None] > order[None])[:, None]
     again = ops.any(ops.logical_and(earlier, upcoming_now[:, :, None]), axis=-1)
     given = ops.logical_and(upcoming_now, ops.logical_not(again))
     given = ops.reshape(given, (-1, count))
-    terms = ops.repeat(sentences.terms, beams, axis=0)  # (B * K, C)
+    terms = ops.repeat(constants.terms, beams, axis=0)  # (B * K, C)
     among = ops.logical_and(terms[..., None] == words[:, None], best[:, None] > LOW / 2)
     given = ops.logical_and(given, ops.logical_not(ops.any(among, axis=-1)))
     logits = ops.where(given, ops.take_along_axis(free, terms, axis=1), LOW)
@@ -164,11 +138,6 @@ def share_out(search: Any, scores: Tensor, met: Tensor) -> tuple[Tensor, Tensor]
 
     First come the best extensions of each number of tokens met, then the second best of
     each, and so on.
-
-    Args:
-        search: the `BeamSearch`.
-        scores: of the extensions, `LOW` if missing, (B, N).
-        met: which tokens they have met, (B, N, C).
     """
     ops = search.ops
     order = ops.arange(scores.shape[1], dtype="int32")

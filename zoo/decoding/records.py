@@ -1,4 +1,4 @@
-"""Records of translations and captions as JSON; alignments as text."""
+"""Records of translations, captions and classes, to JSON and back."""
 
 import dataclasses
 import json
@@ -6,12 +6,12 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from zoo.text.pieces import labels, right_to_left, words_of
+from zoo.text.pieces import words_of
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Record:
-    """The base of `Translation` and `Caption`: to JSON and back."""
+    """The base of all records: to JSON and back. Records compare by identity."""
 
     def to_json(self) -> str:
         """Returns the record as a JSON object with a member for each attribute.
@@ -56,9 +56,11 @@ class Record:
             if values.get(name) is None and name in _optional(cls):
                 continue
             values[name] = _numbers(cls, name, values[name], shape)
-        values["score"] = float(values["score"])
-        if values["alignment"].min(initial=0) < 0:
-            _refuse(cls, "an object whose `alignment` has no negative weight", "one")
+            if name == "score":
+                values[name] = float(values[name])
+            if name == "alignment" and values[name].min(initial=0) < 0:
+                wanted = "an object whose `alignment` has no negative weight"
+                _refuse(cls, wanted, "one")
         cls._refine(values)
         return cls(**values)
 
@@ -188,6 +190,136 @@ class Translation(Record):
         values["windows"] = windows.astype(int)
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class Caption(Record):
+    """A caption and its image. Records compare by identity.
+
+    Attributes:
+        text: the caption.
+        score: its score under the search's penalties (without, a log-probability).
+        tokens: its pieces, without the end token.
+        image: the image as the model reads it, uint8 `(H, W, C)`.
+        alignment: attention weights over the image's grid, `(len(tokens), h, w)`.
+        log_probs: for a given caption, the log-probability of each token and of the end
+            token: `(len(tokens) + 1,)`. None for a search result.
+    """
+
+    text: str
+    score: float
+    tokens: list[str]
+    image: Any
+    alignment: Any
+    log_probs: Any = None
+
+    def plot(self, **options: Any) -> Any:
+        """Draws the attention: `zoo.analysis.plot_caption(self, **options)`.
+
+        Returns:
+            A matplotlib `Figure`, which notebooks display and `zoo.analysis.save`
+            saves.
+        """
+        from zoo.analysis.caption_plot import plot_caption
+
+        return plot_caption(self, **options)
+
+    def merge_words(self) -> "Caption":
+        """Returns the same caption with words instead of pieces.
+
+        A word's attention is the mean over its pieces, its log-probability the sum.
+        """
+        tokens, starts = words_of(self.tokens)
+        merged: dict[str, Any] = {"tokens": tokens}
+        if starts:
+            counts = np.diff(starts, append=len(self.tokens))
+            summed = np.add.reduceat(np.asarray(self.alignment), starts)
+            merged["alignment"] = summed / counts[:, None, None]
+            if self.log_probs is not None:
+                ends = [*starts, len(self.tokens)]
+                merged["log_probs"] = np.add.reduceat(self.log_probs, ends)
+        return dataclasses.replace(self, **merged)
+
+    @staticmethod
+    def _shapes(values: dict[str, Any]) -> dict[str, tuple[int | None, ...]]:
+        rows = len(values["tokens"])
+        return {
+            "score": (),
+            "image": (None, None, None),
+            "alignment": (rows, None, None),
+            "log_probs": (rows + 1,),
+        }
+
+    @classmethod
+    def _refine(cls, values: dict[str, Any]) -> None:
+        image = values["image"]
+        if (image % 1).any() or image.min(initial=0) < 0 or image.max(initial=0) > 255:
+            received = f"numbers from {image.min():g} to {image.max():g}"
+            _refuse(cls, "an object whose `image` has bytes, 0 to 255", received)
+        values["image"] = image.astype("uint8")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Classification(Record):
+    """The class of a text. Records compare by identity.
+
+    Attributes:
+        text: the text.
+        label: the most probable class.
+        probabilities: the probability of each class, by name.
+        tokens: the text's words, as many as were read.
+        attention: for a model that attends to its own past, an LSTMN: the weights of
+            each word on the start and on the words before it, `(len(tokens),
+            len(tokens) + 1)`. Otherwise, and from an exported model, None.
+    """
+
+    text: str
+    label: str
+    probabilities: dict[str, float]
+    tokens: list[str]
+    attention: Any = None
+
+    def plot(self, **options: Any) -> Any:
+        """Draws which words each word attended to; see `zoo.analysis.plot_alignment`.
+
+        Each row is a word that is read; its columns are the start and the words before
+        it. The title tells the class and its probability.
+
+        Args:
+            **options: `axes` and `title` of `plot_alignment`.
+
+        Returns:
+            A matplotlib `Figure`.
+
+        Raises:
+            ValueError: without attention.
+        """
+        if self.attention is None:
+            raise ValueError(
+                "Only the classification of an LSTMN in Keras can be drawn: others and "
+                "exported models give no attention. Received: attention=None"
+            )
+        share = self.probabilities[self.label]
+        words = ["(start)", *self.tokens]
+        record = Translation(self.label, share, self.tokens, words, self.attention)
+        title = f"{self.label}, {100 * share:.0f} %"
+        from zoo.analysis.alignment_plot import plot_alignment
+
+        return plot_alignment(record, **{"words": False, "title": title, **options})
+
+    @staticmethod
+    def _shapes(values: dict[str, Any]) -> dict[str, tuple[int | None, ...]]:
+        rows = len(values["tokens"])
+        return {"attention": (rows, rows + 1)}
+
+    @classmethod
+    def _refine(cls, values: dict[str, Any]) -> None:
+        shares = values["probabilities"]
+        if not isinstance(shares, dict) or values["label"] not in shares:
+            wanted = "an object whose `probabilities` have its `label`"
+            _refuse(cls, wanted, repr(shares))
+        for name, share in shares.items():
+            shares[name] = float(_numbers(cls, "probabilities", share, ()))
+
+
 # === JSON ===
 
 
@@ -222,8 +354,9 @@ def _members(cls, text):
     if missing or unknown:
         received = f"{missing[0]!r} missing" if missing else repr(unknown[0])
         _refuse(cls, f"an object with the members {', '.join(names)}", received)
-    if not isinstance(values["text"], str):
-        _refuse(cls, "an object whose `text` is a string", repr(values["text"]))
+    for name in (field.name for field in fields if field.type is str):
+        if not isinstance(values[name], str):
+            _refuse(cls, f"an object whose `{name}` is a string", repr(values[name]))
     for name in (field.name for field in fields if field.type == list[str]):
         texts = values[name]
         if not isinstance(texts, list) or not all(isinstance(x, str) for x in texts):
@@ -256,48 +389,3 @@ def _refuse(cls: type, wanted: str, received: str) -> NoReturn:
     received = received if len(received) <= 60 else f"{received[:60]} …"
     what = f"a {cls.__name__.lower()}'s record"
     raise ValueError(f"{what} must be {wanted}. Received: {received}")
-
-
-# === Text ===
-
-_SHADES = " ·░▒▓█"
-SHADES_KEY = (
-    "attention: · from 5 %, ░ from 20 %, ▒ from 40 %, ▓ from 60 %, █ from 80 %; "
-    "rows are the translation, columns the source"
-)
-
-
-def format_alignment(record: Translation) -> str:
-    """Formats the alignment of a `Translation` as a text grid.
-
-    Rows are pieces of the translation, columns pieces of the source; darker cells have
-    more attention (in steps of a fifth; below 0.05 they are blank). Wide characters
-    take two places. A line with letters that are written from right to left begins
-    with U+200E, an invisible mark by which a terminal leaves its cells in their order.
-    """
-    from rich.cells import cell_len  # records need no rich
-
-    if not record.tokens or not record.source_tokens:
-        return "(nothing to align)"
-    columns, rows = labels(record.source_tokens), labels(record.tokens)
-    margin = max(map(cell_len, rows))
-    lines = []
-    # Each column head has a line of its own, with a rule down to its column.
-    for index, head in enumerate(columns):
-        rules = "│ " * index
-        lines.append(_line(head, " " * (margin + 1) + rules + "┌ " + head))
-    for row, weights in zip(rows, record.alignment, strict=True):
-        cells = " ".join(_shade(float(weight)) for weight in weights)
-        line = f"{' ' * (margin - cell_len(row))}{row} {cells}"
-        lines.append(_line(row, line.rstrip()))
-    return "\n".join(lines)
-
-
-def _line(label, line):
-    return f"\u200e{line}" if right_to_left(label) else line
-
-
-def _shade(weight):
-    if weight < 0.05:
-        return _SHADES[0]
-    return _SHADES[min(5, 1 + int(weight * 5))]

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from zoo.checks import positive
+from zoo.decoding.batch_decoding import perplexity_from
 from zoo.decoding.batches import LONGEST, Rows, by_length, pad_batch, warn_of_parts
-from zoo.decoding.forced import perplexity_from
 from zoo.ids import END_ID
 from zoo.strings import plain_texts
 from zoo.text.translation_arrays import needed_preprocessor

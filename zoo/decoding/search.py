@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from zoo.backend import Tensor
-from zoo.checks import integer, one_of, positive, zero_or_above
+from zoo.checks import integer, one_of, zero_or_above
 from zoo.decoding.beam_state import (
     LOW,
     BeamState,
-    Sentences,
-    first_of_beam,
+    SearchConstants,
+    initial_scores,
+    keep,
     length_norm,
     step,
 )
@@ -20,6 +21,10 @@ from zoo.ids import END_ID, PAD_ID, START_ID
 
 # Arguments of a compiled program.
 SETTINGS = "length_penalty", "coverage_penalty", "min_length"
+ARGUMENTS = (
+    *("beam_size", "length_penalty", "coverage_penalty", "n_best"),
+    *("length_normalization", "min_length", "banned_ids", "start_id", "end_id"),
+)
 
 
 def longest_translation(length: Any) -> Any:
@@ -38,7 +43,7 @@ class Search:
 
     Attributes:
         ops: the library's functions, with the names and arguments of `keras.ops`.
-        top_k: function `(values, k, floor)`; see `zoo.decoding.ties.top_k`.
+        top_k: function `(values, k)`; see `zoo.decoding.top_k.top_k`.
         map_structure: function `(function, structure)`, which applies a function to
             each array of a model's state.
         values_of: function that returns an array's values as NumPy's, or None while a
@@ -46,7 +51,7 @@ class Search:
     """
 
     ops: Any
-    top_k: Callable[[Tensor, int, float], tuple[Tensor, Tensor]]
+    top_k: Callable[[Tensor, int], tuple[Tensor, Tensor]]
     map_structure: Callable[[Callable[..., Any], Any], Any]
     values_of: Callable[[Tensor], Any]
 
@@ -62,12 +67,12 @@ class Search:
         start_id: int = START_ID,
         end_id: int = END_ID,
     ) -> None:
-        self.beam_size = positive("beam_size", beam_size)
+        self.beam_size = integer("beam_size", beam_size, 1)
         self.length_penalty = float(zero_or_above("length_penalty", length_penalty))
         self.coverage_penalty = float(
             zero_or_above("coverage_penalty", coverage_penalty)
         )
-        self.n_best = positive("n_best", n_best)
+        self.n_best = integer("n_best", n_best, 1)
         if n_best > beam_size:
             raise ValueError(
                 "`n_best` must not exceed `beam_size`. "
@@ -88,12 +93,7 @@ class Search:
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
-        names = (
-            *("beam_size", "length_penalty", "coverage_penalty", "n_best"),
-            *("length_normalization", "min_length", "banned_ids"),
-            *("start_id", "end_id"),
-        )
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in ARGUMENTS}
 
     def settings(self) -> np.ndarray:
         """Returns the penalties and the minimum length, an argument of a program."""
@@ -102,11 +102,8 @@ class Search:
     def banned(self) -> np.ndarray:
         """Returns `banned_ids` as int32, padded with -1 to one of few lengths."""
         width = 1 << max(len(self.banned_ids) - 1, 0).bit_length()
-        return np.pad(
-            np.array(self.banned_ids, "int32"),
-            (0, width - len(self.banned_ids)),
-            constant_values=-1,
-        )
+        padded = *self.banned_ids, *[-1] * (width - len(self.banned_ids))
+        return np.array(padded, "int32")
 
     def program(self, model: Any, steps: int, names: Sequence[str] = ()) -> Any:
         """Returns the search as a function of NumPy arrays, `steps` wide.
@@ -161,51 +158,37 @@ class Search:
             ValueError: without `steps` if a graph is traced for unknown lengths, or
                 outside a graph if a sentence has no hypothesis, as with logits of NaN.
         """
-        ops = self.ops
+        ops, search, width = self.ops, self, self.beam_size
         source_ids = ops.convert_to_tensor(source_ids)
-        if limits is None:
-            limits = self._limits(source_ids)
-            if steps is None and source_ids.shape[1] is not None:
-                steps = self._most_steps(source_ids.shape[1])
-        elif steps is None and self.values_of(limits) is not None:
-            steps = int(self.values_of(limits).max(initial=1))
-        if steps is None:
-            raise ValueError(
-                "`steps` must be given where the lengths are not known. Received: "
-                f"source_ids {tuple(source_ids.shape)}, steps=None"
-            )
-        search, width = self, self.beam_size
+        if limits is None or steps is None:
+            limits, steps = self._lengths(source_ids, limits, steps)
         if terms is not None:
             search = copy.copy(self)
             search.beam_size += int(terms.shape[1])
-            terms, firsts = ops.cast(terms, "int32"), ops.cast(firsts, "int32")
             width += ops.sum(ops.cast(terms != PAD_ID, "int32"), axis=1, keepdims=True)
-        beams = search.beam_size
-        batch = ops.shape(source_ids)[0]
+        beams, batch = search.beam_size, ops.shape(source_ids)[0]
         memory = model.encode(source_ids)
         if hasattr(model, "start_for"):
             state = model.start_for(memory, steps)
         else:
             state = model.start(memory)
-        # Only the state has a row per hypothesis; the memory is not copied.
-        state = self.map_structure(lambda x: ops.repeat(x, beams, axis=0), state)
         if banned is None and self.banned_ids:
             banned = self.banned()
-        if settings is None:
-            settings = self.settings()
+        if prefix is not None and completions is None:
+            completions = ops.zeros((batch, 1))
+        settings = self.settings() if settings is None else settings
         settings = ops.convert_to_tensor(settings, dtype="float32")
         limits = ops.cast(limits, "int32")[:, None]
-        if prefix is not None:
-            prefix = ops.cast(prefix, "int32")
-            if completions is None:
-                completions = ops.zeros((batch, 1))
-            completions = ops.cast(completions, "int32")
-        sentences = Sentences(
+        prefix, completions, banned, terms, firsts = (
+            None if x is None else ops.cast(x, "int32")
+            for x in (prefix, completions, banned, terms, firsts)
+        )
+        constants = SearchConstants(
             memory,
             limits,
             prefix,
             completions,
-            None if banned is None else ops.cast(banned, "int32"),
+            banned,
             terms,
             firsts,
             width,
@@ -223,12 +206,13 @@ class Search:
         )
         initial = BeamState(
             step=ops.zeros((), dtype="int32"),
-            state=state,
+            # Only the state has a row per hypothesis; the memory is not copied.
+            state=self.map_structure(lambda x: ops.repeat(x, beams, axis=0), state),
             # Each is its own.
-            parents=ops.tile(sentences.rank, (batch, 1)) if beams > 1 else (),
+            parents=ops.tile(constants.rank, (batch, 1)) if beams > 1 else (),
             tokens=ops.full((batch * beams,), self.start_id, dtype="int32"),
             ids=ops.zeros((batch, beams, steps), dtype="int32"),
-            live=first_of_beam(search, batch),
+            live=initial_scores(search, batch),
             done_ids=ops.zeros((batch, beams, steps), dtype="int32"),
             done=ops.full((batch, beams), LOW, dtype="float32"),
             coverage=ops.zeros((batch, beams, ops.shape(source_ids)[1]), "float32")
@@ -238,13 +222,80 @@ class Search:
             if terms is None
             else ops.zeros((batch, beams, terms.shape[1]), dtype="bool"),
         )
-
-        beam = search.run(model, initial, sentences, steps)
-        scores, order = self.top_k(beam.done, beams, LOW / 2)
+        beam = search.run(model, initial, constants, steps)
+        scores, order = self.top_k(beam.done, beams)
         ids = ops.take_along_axis(beam.done_ids, order[..., None], axis=1)
         if (found := self.values_of(scores)) is not None:
             check_found(found, range(len(found)), "source_ids")
         return ids, scores
+
+    def _lengths(self, source_ids, limits, steps):
+        """Returns the limits and the width of the result."""
+        if limits is None:
+            limits = self.default_limits(source_ids)
+            if steps is None and source_ids.shape[1] is not None:
+                steps = self.default_steps(source_ids.shape[1])
+        elif steps is None and self.values_of(limits) is not None:
+            steps = int(self.values_of(limits).max(initial=1))
+        if steps is None:
+            raise ValueError(
+                "`steps` must be given where the lengths are not known. Received: "
+                f"source_ids {tuple(source_ids.shape)}, steps=None"
+            )
+        return limits, steps
+
+    def default_limits(self, source_ids: Tensor) -> Tensor:
+        """Returns each sentence's default maximum length, int32 `(B,)`."""
+        ops = self.ops
+        real = ops.cast(ops.not_equal(source_ids, PAD_ID), "int32")
+        return ops.maximum(longest_translation(ops.sum(real, axis=1)), self.min_length)
+
+    def default_steps(self, length: int) -> int:
+        """Returns the default maximum length for a source of `length` pieces."""
+        return max(longest_translation(length), self.min_length)
+
+    def run(
+        self, model: Any, beam: BeamState, constants: SearchConstants, steps: int
+    ) -> BeamState:
+        """Returns the state when all sentences are done, after `steps` at most."""
+        raise NotImplementedError
+
+    def run_shrinking(
+        self,
+        model: Any,
+        beam: BeamState,
+        constants: SearchConstants,
+        steps: int,
+        height: Callable[[int, int], int],
+    ) -> BeamState:
+        """`run` where arrays have values: sentences that are done leave the batch.
+
+        `height` is a function of the numbers of sentences with live hypotheses and of
+        all that returns how many to keep.
+        """
+        places = np.arange(len(beam.live))  # of the batch's sentences among all
+        done_ids, done = beam.done_ids + 0, beam.done + 0  # copies
+        advance = self.stepper(model, beam, constants)
+        for _ in range(steps):
+            live = self.values_of(beam.live).max(axis=1) > LOW / 2
+            if not live.any():
+                break
+            kept = height(int(live.sum()), len(live))
+            if kept < len(live):
+                done_ids[places], done[places] = beam.done_ids, beam.done
+                chosen = np.argsort(~live, kind="stable")[:kept]
+                beam, constants = keep(self, chosen, beam, constants)
+                places = places[chosen]
+                advance = self.stepper(model, beam, constants)
+            beam = advance(beam)
+        done_ids[places], done[places] = beam.done_ids, beam.done
+        return beam._replace(done_ids=done_ids, done=done)
+
+    def stepper(
+        self, model: Any, beam: BeamState, constants: SearchConstants
+    ) -> Callable[[BeamState], BeamState]:
+        """Returns the function that takes one step from a beam like this one."""
+        return lambda beam: step(self, model, beam, constants)
 
     def best_rows(
         self, ids: np.ndarray, scores: np.ndarray
@@ -258,36 +309,10 @@ class Search:
         Returns:
             At most `n_best` pairs of ids and score, best first.
         """
-        return [
-            (_until_end(ids[k].tolist(), self.end_id), float(scores[k]))
-            for k in range(self.n_best)
-            if scores[k] > LOW / 2
-        ]
-
-    def run(
-        self, model: Any, initial: BeamState, sentences: Sentences, steps: int
-    ) -> BeamState:
-        """Returns the state when all sentences are done, after `steps` at most."""
-        ops = self.ops
-
-        def unfinished(*values):
-            beam = BeamState(*values)
-            return ops.logical_and(beam.step < steps, ops.any(beam.live > LOW / 2))
-
-        def advance(*values):
-            return tuple(step(self, model, BeamState(*values), sentences))
-
-        return BeamState(*ops.while_loop(unfinished, advance, tuple(initial)))
-
-    def _limits(self, source_ids):
-        """Returns each sentence's default maximum length, int32 `(B,)`."""
-        ops = self.ops
-        real = ops.cast(ops.not_equal(source_ids, PAD_ID), "int32")
-        return ops.maximum(longest_translation(ops.sum(real, axis=1)), self.min_length)
-
-    def _most_steps(self, length):
-        """Returns the default maximum length for a source of `length` pieces."""
-        return max(longest_translation(length), self.min_length)
+        rows = [ids[k].tolist() for k in range(self.n_best) if scores[k] > LOW / 2]
+        end = self.end_id
+        rows = [row[: row.index(end)] if end in row else row for row in rows]
+        return list(zip(rows, scores.tolist(), strict=False))
 
 
 def check_found(scores: np.ndarray, places: Sequence[int], name: str) -> None:
@@ -304,7 +329,3 @@ def check_found(scores: np.ndarray, places: Sequence[int], name: str) -> None:
                 f"The search found no hypothesis for {name}[{place}]: the model's "
                 "logits must be finite, and some word must not be banned"
             )
-
-
-def _until_end(ids, end_id):
-    return ids[: ids.index(end_id)] if end_id in ids else ids

@@ -1,57 +1,39 @@
 """`Translating`, the methods of a translator that take text. Imports no Keras."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from zoo.backend import Tensor
-from zoo.decoding import forced
-from zoo.decoding.translate_texts import translate
-
-
-class Engine(NamedTuple):
-    """The functions of arrays with which `Translating` computes.
-
-    Attributes:
-        search: the class of its searches, a `zoo.decoding.search.Search`.
-        scores: function of a model that returns a function `(source_ids, target_ids,
-            labels) -> [log_probs]` of int arrays `(B, S)`, `(B, T)` and `(B, T)`.
-        alignments: the same with `[weights]`, or `[weights, focus, windows]`; see
-            `zoo.models.Seq2SeqBackbone.align_details`.
-        map: function that applies a function to batches, as Python's `map` does.
-    """
-
-    search: Any
-    scores: Callable[[Any], Callable[..., list[Any]]]
-    alignments: Callable[[Any], Callable[..., list[Any]]]
-    map: Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]] = map
-
-
-class Stepping:
-    """A task whose `encode`, `start` and `step` are those of its backbone."""
-
-    backbone: Any
-
-    def encode(self, source_ids: Tensor) -> Any:
-        """See `zoo.models.Seq2SeqBackbone.encode`."""
-        return self.backbone.encode(source_ids)
-
-    def start(self, memory: Any) -> Any:
-        """See `zoo.models.Seq2SeqBackbone.start`."""
-        return self.backbone.start(memory)
-
-    def start_for(self, memory: Any, length: int) -> Any:
-        """See `zoo.models.Seq2SeqBackbone.start_for`."""
-        return self.backbone.start_for(memory, length)
-
-    def step(self, token_ids: Tensor, state: Any, memory: Any) -> Any:
-        """See `zoo.models.Seq2SeqBackbone.step`."""
-        return self.backbone.step(token_ids, state, memory)
+from zoo.checks import integer, positive
+from zoo.decoding.batch_decoding import (
+    BatchDecoder,
+    align_ids,
+    check_max_length,
+    nest_results,
+    perplexity_from,
+    score_ids,
+    search_ids,
+    total,
+)
+from zoo.decoding.batches import LONGEST
+from zoo.decoding.constraints import (
+    read_constraints,
+    replace_unknown_tokens,
+    source_words,
+)
+from zoo.decoding.records import Translation
+from zoo.ids import UNKNOWN_ID
+from zoo.strings import check_texts, plain_texts
+from zoo.text.rows import cut_rows
+from zoo.text.translation_arrays import needed_preprocessor
 
 
-class Translating(Stepping):
+def translate(model: Any, texts: Any, **options: Any) -> Any:
+    """Translates texts with a model: `model.translate(texts, **options)`."""
+    return model.translate(texts, **options)
+
+
+class Translating(BatchDecoder):
     """The text methods of a `zoo.models.Translator` or `zoo.decoding.Ensemble`.
-
-    They need a `backbone`, a `preprocessor` and an `engine`.
 
     Example:
         >>> from zoo.models import Luong, LuongPreprocessor, LuongTranslator
@@ -71,10 +53,6 @@ class Translating(Stepping):
         >>> model.align("a dog", "ein hund").text
         'ein hund'
     """
-
-    backbone: Any
-    preprocessor: Any
-    engine: Engine
 
     def translate(
         self,
@@ -140,23 +118,78 @@ class Translating(Stepping):
                 texts, a banned piece that is not in the vocabulary, a term that is
                 blank, unknown, banned or too long, or without a preprocessor.
         """
-        return translate(
-            self,
-            texts,
-            beam_size=beam_size,
-            length_penalty=length_penalty,
-            coverage_penalty=coverage_penalty,
-            n_best=n_best,
-            max_length=max_length,
-            return_details=return_details,
-            batch_size=batch_size,
-            length_normalization=length_normalization,
-            min_length=min_length,
-            prefix=prefix,
-            banned=banned,
-            terms=terms,
-            replace_unknown=replace_unknown,
+        preprocessor = needed_preprocessor(self, "`translate`")
+        texts = plain_texts(texts)
+        single = isinstance(texts, str)
+        texts = [texts] if single else check_texts(texts)
+        if max_length is not None:
+            integer("max_length", max_length, 1)
+        given = read_constraints(preprocessor, texts, max_length, prefix, banned, terms)
+        search = self.search_class(
+            beam_size,
+            length_penalty,
+            coverage_penalty,
+            n_best,
+            length_normalization,
+            min_length,
+            given.banned_ids,
         )
+        check_max_length(search, max_length)
+        integer("batch_size", batch_size, 1)
+        sources = preprocessor.encode(texts)
+        found = search_ids(
+            self,
+            sources,
+            search,
+            max_length,
+            batch_size,
+            given.prefixes,
+            given.completions,
+            given.terms,
+        )
+        rows = [(i, ids, score) for i, best in enumerate(found) for ids, score in best]
+        words = {}
+        if replace_unknown:
+            unknown = sorted({i for i, ids, _ in rows if UNKNOWN_ID in ids})
+            read = [[column[i] for i in unknown] for column in (texts, sources)]
+            words = dict(zip(unknown, source_words(preprocessor, *read), strict=True))
+        written = self._written(
+            sources, rows, return_details, batch_size, words, given.surfaces
+        )
+        return nest_results(rows, written, len(texts), n_best, single)
+
+    def _written(self, sources, rows, details, batch_size, words, prefixes):
+        """The text or record of each hypothesis `(i, ids, score)` of source i.
+
+        Unknown tokens become the `words` of their source, or those of their prefix.
+        """
+        preprocessor = self.preprocessor
+        texts = preprocessor.decode([ids for _, ids, _ in rows])
+        aligned = [
+            n
+            for n, (i, ids, _) in enumerate(rows)
+            if details or (UNKNOWN_ID in ids and (i in words or i in prefixes))
+        ]
+        alignments = align_ids(
+            self,
+            [sources[rows[n][0]] for n in aligned],
+            [rows[n][1] for n in aligned],
+            batch_size,
+        )
+        for n, alignment in zip(aligned, alignments, strict=True):
+            i, ids, score = rows[n]
+            text, tokens = replace_unknown_tokens(
+                texts[n],
+                preprocessor.pieces(ids),
+                alignment[0],
+                words.get(i, ()),
+                prefixes.get(i, ()),
+            )
+            if details:
+                source = preprocessor.pieces(sources[i])
+                text = Translation(text, score, tokens, source, *alignment)
+            texts[n] = text
+        return texts
 
     def score(
         self, sources: Any, targets: Any, per_token: bool = False, batch_size: int = 64
@@ -186,7 +219,10 @@ class Translating(Stepping):
             ValueError: for lists of different lengths, a blank source, a record's token
                 that is not in the vocabulary, or without a preprocessor.
         """
-        return forced.score(self, sources, targets, per_token, batch_size)
+        sources, _, source_ids, target_ids = self._given(sources, targets, batch_size)
+        rows = score_ids(self, source_ids, target_ids, batch_size)
+        scores = rows if per_token else [total(row) for row in rows]
+        return scores[0] if isinstance(sources, str) else scores
 
     def align(self, sources: Any, targets: Any, batch_size: int = 64) -> Any:
         """Computes the alignment of given translations.
@@ -199,7 +235,19 @@ class Translating(Stepping):
             those of the tokens as `log_probs`. If a target was cut, its text is whole
             and its tokens are the first ones.
         """
-        return forced.align(self, sources, targets, batch_size)
+        sources, texts, *pairs = self._given(sources, targets, batch_size)
+        log_probs = score_ids(self, pairs[0], pairs[1], batch_size)
+        alignments = align_ids(self, pairs[0], pairs[1], batch_size)
+        pieces = self.preprocessor.pieces
+        records = [
+            Translation(  # type: ignore[misc]  # the alignment's fields come before
+                text, total(row), pieces(target), pieces(source), *found, log_probs=row
+            )
+            for text, source, target, row, found in zip(
+                texts, *pairs, log_probs, alignments, strict=True
+            )
+        ]
+        return records[0] if isinstance(sources, str) else records
 
     def perplexity(self, sources: Any, targets: Any, batch_size: int = 64) -> float:
         """Computes exp of the mean negative log-likelihood of pieces and end tokens.
@@ -208,4 +256,61 @@ class Translating(Stepping):
         ValueError without texts. Perplexities of models with different tokenizers are
         not comparable.
         """
-        return forced.perplexity(self, sources, targets, batch_size)
+        *_, source_ids, target_ids = self._given(sources, targets, batch_size)
+        log_probs = score_ids(self, source_ids, target_ids, batch_size)
+        if not log_probs:
+            raise ValueError("There must be a translation. Received: none")
+        return perplexity_from(sum(map(total, log_probs)), sum(map(len, log_probs)))
+
+    def _given(self, sources, targets, batch_size):
+        """The sources, the texts of the targets, and the ids of both."""
+        positive("batch_size", batch_size)
+        preprocessor = needed_preprocessor(self, "Reading a translation")
+        sources, targets = plain_texts(sources), plain_texts(targets)
+        single = isinstance(targets, (str, Translation))
+        if isinstance(sources, str) != single:
+            raise ValueError(
+                "sources and targets must both be one text or both be lists. "
+                f"Received: {type(sources).__name__} and {type(targets).__name__}"
+            )
+        source_texts = check_texts(sources, "sources")
+        if single:
+            targets = [targets]
+        elif not isinstance(targets, (list, tuple)):
+            targets = check_texts(targets, "targets")
+        texts = [x.text if isinstance(x, Translation) else x for x in targets]
+        texts = check_texts(texts, "targets")
+        if len(source_texts) != len(texts):
+            raise ValueError(
+                "sources and targets must hold equally many texts. "
+                f"Received: {len(source_texts)} and {len(texts)}"
+            )
+        source_ids = preprocessor.encode(source_texts)
+        for place, ids in enumerate(source_ids):
+            if not ids:
+                raise ValueError(
+                    f"sources[{place}] must not be blank: nothing is translated then. "
+                    f"Received: {source_texts[place]!r}"
+                )
+        # Targets with too many pieces are cut, with a warning. The pieces of a record
+        # count, which may differ from those of its text.
+        records = {i: x for i, x in enumerate(targets) if isinstance(x, Translation)}
+        plain = ["" if i in records else text for i, text in enumerate(texts)]
+        target_ids = preprocessor.encode_targets(plain, length=LONGEST)
+        rows = [_own_ids(preprocessor.tokenizer, x, i) for i, x in records.items()]
+        for i, ids in zip(records, cut_rows(rows, LONGEST - 1, "pieces"), strict=True):
+            target_ids[i] = ids
+        return sources, texts, source_ids, target_ids
+
+
+def _own_ids(tokenizer, record, place):
+    """Returns the ids of a record's tokens, which must all be in the vocabulary."""
+    ids = [tokenizer.token_to_id(token) for token in record.tokens]
+    for token, token_id in zip(record.tokens, ids, strict=True):
+        if tokenizer.id_to_token(token_id) != token:
+            raise ValueError(
+                "The tokens of a Translation must be pieces of this model's vocabulary "
+                "(those of `merge_words`, and words put in the place of `<unk>`, are "
+                f"not: give the text). Received: {token!r} in targets[{place}]"
+            )
+    return ids

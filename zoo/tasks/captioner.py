@@ -9,11 +9,10 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.checks import zero_or_above
 from zoo.decoding.captioning import Captioning
-from zoo.decoding.keras_engine import KERAS
 from zoo.ids import PAD_ID
 from zoo.layers.hard_attention import reinforce
 from zoo.models.xu import ShowAttendTell
-from zoo.tasks.translator import Seq2SeqTask, Translator, token_loss
+from zoo.tasks.translator import Seq2SeqTask, Translator
 from zoo.text import CaptionPreprocessor, TranslatorPreprocessor
 
 
@@ -189,7 +188,6 @@ class ShowAttendTellCaptioner(
     backbone_cls = ShowAttendTell
     preprocessor_cls = ShowAttendTellCaptionerPreprocessor
     task_name = "caption"
-    engine = KERAS
     text_columns = ("image", "caption")
     text_inputs = 2
 
@@ -207,32 +205,3 @@ class ShowAttendTellCaptioner(
                     f"{backbone.image_shape}. Received: image_shape={received}"
                 )
         super().__init__(backbone, preprocessor, **kwargs)
-
-    def compile(
-        self,
-        optimizer: Any = "auto",
-        loss: Any = "auto",
-        *,
-        weighted_metrics: Any = "auto",
-        **kwargs: Any,
-    ) -> None:
-        """`keras.Model.compile`.
-
-        Args:
-            optimizer: "auto", the default, for Adam with a rate of 1e-3.
-            loss: "auto", the default, for the mean cross-entropy of a real token.
-            weighted_metrics: "auto", the default, for the accuracy.
-            **kwargs: further arguments.
-        """
-        if loss == "auto":
-            loss = token_loss()
-        if weighted_metrics == "auto":
-            weighted_metrics = [keras.metrics.SparseCategoricalAccuracy()]
-        super().compile(optimizer, loss, weighted_metrics=weighted_metrics, **kwargs)
-
-    def preprocess_samples(
-        self, x: Any, y: Any = None, sample_weight: Any = None
-    ) -> Any:
-        """The arrays of images and captions; x may be a dict of both."""
-        x = x if y is None else {"image": x, "caption": y}
-        return super().preprocess_samples(x, sample_weight=sample_weight)

@@ -10,7 +10,7 @@ import numpy as np
 from zoo.decoding.compiled import compiled
 from zoo.decoding.labels import Classifying
 from zoo.models.recurrent_classifier import RecurrentClassifier
-from zoo.tasks.task_base import WordTask
+from zoo.tasks.task_base import TextTask
 from zoo.text import SentimentPreprocessor
 
 
@@ -22,7 +22,7 @@ class RecurrentClassifierPreprocessor(SentimentPreprocessor):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class SentimentClassifier(Classifying, WordTask, keras_hub.models.TextClassifier):
+class SentimentClassifier(Classifying, TextTask, keras_hub.models.TextClassifier):
     """Classifies sentences with a `RecurrentClassifier`.
 
     Args:
@@ -46,19 +46,7 @@ class SentimentClassifier(Classifying, WordTask, keras_hub.models.TextClassifier
     preprocessor_cls = RecurrentClassifierPreprocessor
     task_name = "classify"
     text_columns = ("text", "label")
-
-    def compile(
-        self,
-        optimizer: str = "auto",
-        loss: str = "auto",
-        *,
-        metrics: str = "auto",
-        **kwargs: Any,
-    ) -> None:
-        """`keras_hub.models.TextClassifier.compile`; the outputs are logits."""
-        if loss == "auto":
-            loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        super().compile(optimizer, loss, metrics=metrics, **kwargs)
+    accuracy_among = "metrics"
 
     def preprocess_samples(
         self, x: Any, y: Any = None, sample_weight: Any = None

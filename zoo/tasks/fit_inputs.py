@@ -18,7 +18,7 @@ BATCH_SIZE = 32  # Keras's own
 class Reader:
     """Turns text in any form into arrays, by a task's preprocessor.
 
-    What it takes is said in `zoo.tasks.fitting.Fitting`.
+    What it takes is said in `zoo.tasks.fitting.TextFitMixin`.
 
     Args:
         task: a task with `text_columns`, of which the first `text_inputs` are inputs

@@ -10,7 +10,7 @@ from keras import ops
 from zoo.tasks.fit_inputs import BATCH_SIZE, Reader, are_batches, holds_ids, weighted
 
 
-class Fitting:
+class TextFitMixin:
     """`keras.Model.fit` and the like, for text or ids.
 
     Text comes in columns: sources and targets of a translator, sentences and tags of a
@@ -41,6 +41,7 @@ class Fitting:
 
     text_columns: tuple[str, ...] = ("text",)
     text_inputs = 1
+    accuracy_among = "weighted_metrics"  # the argument of `compile`
 
     @property
     def class_names(self) -> list[str]:
@@ -53,31 +54,47 @@ class Fitting:
         """KerasHub's hook: the arrays of one batch of text.
 
         Args:
-            x, y: the columns of `text_columns`.
+            x, y: the columns of `text_columns`; x may be a dict of two inputs.
             sample_weight: one number a text; it multiplies the weights of its words.
         """
         if self.preprocessor is None:
             return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
+        if self.text_inputs == 2 and y is not None:
+            x, y = dict(zip(self.text_columns, (x, y), strict=True)), None
         return weighted(self.preprocessor(x, y=y), sample_weight)
 
-    def compile(self, optimizer: Any = "auto", *args: Any, **kwargs: Any) -> None:
-        """KerasHub's `compile`, which a new task has been called with.
+    def default_loss(self) -> Any:
+        """Returns the loss that "auto" stands for: a mean cross-entropy of logits."""
+        return keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+    def compile(
+        self, optimizer: Any = "auto", loss: Any = "auto", **kwargs: Any
+    ) -> None:
+        """`keras.Model.compile`, which a new task has been called with.
 
         None for metrics means none, where Keras would keep those of the last
         compilation.
 
         Args:
-            optimizer: "auto", the default, for Adam with a rate of 1e-3 (KerasHub's
-                2e-5 is made for larger models).
-            *args: further arguments.
-            **kwargs: further arguments.
+            optimizer: "auto", the default, for Adam with a rate of 1e-3.
+            loss: "auto", the default, for the cross-entropy: of a translator or
+                captioner the mean of a real token.
+            **kwargs: further arguments. `weighted_metrics` (of a classifier `metrics`)
+                may be "auto", the default, for the accuracy; the `sampler` of
+                `generate` is greedy by default, and that of a translator may be a
+                `zoo.decoding.BeamSearch`.
         """
         if isinstance(optimizer, str) and optimizer == "auto":
             optimizer = keras.optimizers.Adam(1e-3)
+        if isinstance(loss, str) and loss == "auto":
+            loss = self.default_loss()
+        accuracy = kwargs.get(self.accuracy_among, "auto")
+        if isinstance(accuracy, str) and accuracy == "auto":
+            accuracy = [keras.metrics.SparseCategoricalAccuracy()]
+        kwargs[self.accuracy_among] = accuracy
         for name in ("metrics", "weighted_metrics"):
-            if name in kwargs and kwargs[name] is None:
-                kwargs[name] = []
-        super().compile(optimizer, *args, **kwargs)
+            kwargs[name] = [] if kwargs.get(name) is None else kwargs[name]
+        super().compile(optimizer, loss, **kwargs)
 
     def get_compile_config(self) -> dict[str, Any]:
         """Returns `compile`'s arguments, which a `.keras` file keeps.
@@ -115,7 +132,7 @@ class Fitting:
         return [v for v in self.variables if id(v) not in weights]
 
     def fit(self, *args: Any, **kwargs: Any) -> Any:
-        """`keras.Model.fit`; see `zoo.tasks.fitting.Fitting` for what it takes.
+        """`keras.Model.fit`; see `zoo.tasks.fitting.TextFitMixin` for what it takes.
 
         A task that was never compiled is trained with its `compile()`'s defaults.
 

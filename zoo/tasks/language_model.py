@@ -8,11 +8,11 @@ from keras import ops
 
 from zoo.backend import Tensor
 from zoo.decoding.compiled import compiled
-from zoo.decoding.keras_engine import label_log_probs
+from zoo.decoding.keras_decoding import label_log_probs
 from zoo.decoding.score import Scoring
 from zoo.ids import END_ID, PAD_ID
 from zoo.models.recurrent_lm import RecurrentLM
-from zoo.tasks.task_base import Generating, WordTask, until_stop
+from zoo.tasks.task_base import Generating, TextTask
 from zoo.text import WordPreprocessor
 
 
@@ -24,7 +24,7 @@ class RecurrentLMPreprocessor(WordPreprocessor):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class RecurrentCausalLM(Generating, Scoring, WordTask, keras_hub.models.CausalLM):
+class RecurrentCausalLM(Generating, Scoring, TextTask, keras_hub.models.CausalLM):
     """Continues and scores text with a `RecurrentLM`.
 
     A sentence begins behind the end token of the one before, which is what the model
@@ -55,14 +55,7 @@ class RecurrentCausalLM(Generating, Scoring, WordTask, keras_hub.models.CausalLM
     preprocessor_cls = RecurrentLMPreprocessor
     task_name = "generate"
 
-    def compile(
-        self,
-        optimizer: str = "auto",
-        loss: str = "auto",
-        *,
-        sampler: str = "greedy",
-        **kwargs: Any,
-    ) -> None:
+    def compile(self, *args: Any, sampler: Any = "greedy", **kwargs: Any) -> None:
         """`keras_hub.models.CausalLM.compile`; `generate` is greedy by default.
 
         Raises:
@@ -74,7 +67,7 @@ class RecurrentCausalLM(Generating, Scoring, WordTask, keras_hub.models.CausalLM
                 "`sampler` must be a KerasHub sampler or its name; beam search works "
                 f"with translators only. Received: sampler={sampler!r}"
             )
-        super().compile(optimizer, loss, sampler=sampler, **kwargs)
+        super().compile(*args, sampler=sampler, **kwargs)
 
     def next_word(self, token_ids: Tensor, states: Any) -> Any:
         """The `backbone.step` of `generate`: `(logits (B, V), states)`.
@@ -99,27 +92,14 @@ class RecurrentCausalLM(Generating, Scoring, WordTask, keras_hub.models.CausalLM
             The same dict, filled up; the mask is true up to each row's first stop
             token.
         """
-        if not stop_token_ids:  # KerasHub's samplers take no empty list
-            stop_token_ids = None
         token_ids = ops.cast(inputs["token_ids"], "int32")
-        mask = ops.cast(inputs["padding_mask"], "bool")
-
-        def next_token(prompt, states, index):
-            rows = ops.shape(prompt)[0]
-            last = ops.slice(prompt, [0, index - 1], [rows, 1])[:, 0]
-            logits, states = self.next_word(last, states)
-            return logits, None, states
-
-        token_ids = self.sampler(
-            next=next_token,
-            prompt=token_ids,
-            cache=self.backbone.start(*ops.shape(token_ids)),
-            index=1,
-            mask=mask,
-            stop_token_ids=stop_token_ids,
-            model=self,
+        token_ids, counts = self.sample(
+            self.next_word,
+            token_ids,
+            ops.cast(inputs["padding_mask"], "bool"),
+            self.backbone.start(*ops.shape(token_ids)),
+            stop_token_ids,
         )
-        counts = until_stop(token_ids, ops.logical_not(mask), stop_token_ids)
         return {"token_ids": token_ids, "padding_mask": counts}
 
     def label_sums(self, inputs: Tensor, labels: Tensor, states: Any) -> Any:

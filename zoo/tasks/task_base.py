@@ -1,5 +1,6 @@
 """The base classes of the tasks: text in, text out."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,27 +9,9 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.models.backbone import Presets
 from zoo.strings import plain_texts
-from zoo.tasks.fitting import Fitting
+from zoo.tasks.fitting import TextFitMixin
 
 TASKS = ("translate", "generate", "tag", "classify", "caption")
-
-
-def until_stop(
-    token_ids: Tensor, generated: Tensor, stop_token_ids: list[int] | None
-) -> Tensor:
-    """Marks each row's tokens up to and including its first stop token: bool `(B, T)`.
-
-    Args:
-        token_ids: int `(B, T)`.
-        generated: bool `(B, T)`, false on the prompt, in which nothing stops.
-        stop_token_ids: list of int, or None for no stop.
-    """
-    if stop_token_ids is None:
-        return ops.ones_like(generated)
-    stops = ops.convert_to_tensor(list(stop_token_ids), dtype="int32")
-    stopped = ops.any(ops.equal(token_ids[..., None], stops), axis=-1)
-    stopped = ops.cast(ops.logical_and(stopped, generated), "int32")
-    return ops.equal(ops.cumsum(stopped, axis=1) - stopped, 0)
 
 
 class _NoTextMethod(AttributeError):
@@ -43,8 +26,62 @@ class _NoTextMethod(AttributeError):
         return cannot(*self.args)
 
 
-class TaskMethods(Fitting):
-    """The methods that all tasks have."""
+class TextTask(TextFitMixin, Presets):
+    """The base of all tasks: a backbone, and a preprocessor of text into arrays.
+
+    Args:
+        backbone: the model.
+        preprocessor: what turns text into arrays, or None to work on arrays.
+
+    Raises:
+        ValueError: if the preprocessor's vocabulary is not the backbone's.
+    """
+
+    def __init__(self, backbone: Any, preprocessor: Any = None, **kwargs: Any) -> None:
+        # Before any attribute: layers set earlier are not tracked under torch.
+        super().__init__(**kwargs)
+        self.backbone = backbone
+        self.preprocessor = preprocessor
+        self.check_sizes()
+        self.build(None)
+
+    @classmethod
+    def _from_folder(cls, folder: Any, **kwargs: Any) -> Any:
+        task = super()._from_folder(folder, **kwargs)
+        task.check_sizes()  # once more: vocabularies are read last of all
+        return task
+
+    def check_sizes(self) -> None:
+        """A model reads and writes the ids of its vocabularies, no fewer and no more.
+
+        Raises:
+            ValueError: for a backbone of another size.
+        """
+        for name, size in self.vocabulary_sizes().items():
+            received = getattr(self.backbone, name, None)
+            if received not in (None, size):
+                raise ValueError(
+                    f"The backbone's `{name}` must be that of the preprocessor's "
+                    f"vocabulary, {size}. "
+                    f"Received: {name}={received}"
+                )
+
+    def vocabulary_sizes(self) -> dict[str, int]:
+        """Returns the sizes that the backbone must have, by its attributes' names.
+
+        There are none without a preprocessor, or before a preset's files are read.
+        """
+        tokenizer = getattr(self.preprocessor, "tokenizer", None)
+        if tokenizer is None or tokenizer.empty:
+            return {}
+        names = "vocabulary_size", "target_vocabulary_size"
+        return dict.fromkeys(names, tokenizer.vocabulary_size())
+
+    def build(self, input_shape: Shape | None = None) -> None:
+        self.built = True
+
+    def call(self, inputs: Tensor, training: bool = False) -> Any:
+        return self.backbone(inputs, training=training)
 
     def __getattr__(self, name):
         if name in TASKS:
@@ -83,49 +120,58 @@ class TaskMethods(Fitting):
 class Generating:
     """`generate` of a task of text."""
 
+    def compile(self, *args: Any, sampler: Any = "greedy", **kwargs: Any) -> None:
+        super().compile(*args, sampler=sampler, **kwargs)
+
     def generate(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """KerasHub's `generate`, of texts in any form that `translate` takes."""
         if self.preprocessor is not None:
             inputs = plain_texts(inputs)
         return super().generate(inputs, *args, **kwargs)
 
+    def sample(
+        self,
+        step: Callable[[Tensor, Any], tuple[Tensor, Any]],
+        prompt: Tensor,
+        given: Tensor,
+        state: Any,
+        stop_token_ids: list[int] | None,
+    ) -> tuple[Tensor, Tensor]:
+        """Continues prompts by the sampler that `compile` was given.
 
-class TextTask(TaskMethods, Presets):
-    """A backbone and a preprocessor that turns text into arrays."""
+        Args:
+            step: function of ids `(B,)` and a state that returns logits and the state.
+            prompt: int `(B, T)`.
+            given: bool `(B, T)`, true where the prompt's ids are.
+            state: before the first step.
+            stop_token_ids: ids that end a text; None for none.
 
-    def build(self, input_shape: Shape | None = None) -> None:
-        self.built = True
+        Returns:
+            Ids `(B, T)`, and which of them are up to a row's first stop token behind
+            its prompt, that one included.
+        """
+        if not stop_token_ids:  # KerasHub's samplers take no empty list
+            stop_token_ids = None
 
-    def call(self, inputs: Tensor, training: bool = False) -> Any:
-        return self.backbone(inputs, training=training)
+        def next_token(prompt, state, index):
+            rows = ops.shape(prompt)[0]
+            last = ops.slice(prompt, [0, index - 1], [rows, 1])[:, 0]
+            logits, state = step(last, state)
+            return logits, None, state
 
-
-class WordTask(TextTask):
-    """A `TextTask` whose preprocessor's tokenizer is a `zoo.text.WordTokenizer`."""
-
-    def __init__(self, backbone: Any, preprocessor: Any = None, **kwargs: Any) -> None:
-        # Before any attribute: layers set earlier are not tracked under torch.
-        super().__init__(**kwargs)
-        self.check_vocabulary(backbone, preprocessor)
-        self.backbone = backbone
-        self.preprocessor = preprocessor
-        self.build(None)
-
-    @classmethod
-    def _from_folder(cls, folder: Any, **kwargs: Any) -> Any:
-        task = super()._from_folder(folder, **kwargs)
-        # Once more: the vocabulary is read last of all.
-        task.check_vocabulary(task.backbone, task.preprocessor)
-        return task
-
-    def check_vocabulary(self, backbone: Any, preprocessor: Any) -> Any:
-        """A model reads the ids of its tokenizer, no fewer and no more."""
-        tokenizer = getattr(preprocessor, "tokenizer", None)
-        if tokenizer is None or tokenizer.empty:
-            return  # before a preset's files are read
-        size = tokenizer.vocabulary_size()
-        if backbone.vocabulary_size != size:
-            raise ValueError(
-                "The backbone's `vocabulary_size` must be that of the tokenizer, "
-                f"{size}. Received: vocabulary_size={backbone.vocabulary_size}"
-            )
+        token_ids = self.sampler(
+            next=next_token,
+            prompt=prompt,
+            cache=state,
+            index=1,
+            mask=given,
+            stop_token_ids=stop_token_ids,
+            model=self,
+        )
+        if stop_token_ids is None:
+            return token_ids, ops.ones_like(given)
+        stops = ops.convert_to_tensor(list(stop_token_ids), dtype="int32")
+        stopped = ops.any(ops.equal(token_ids[..., None], stops), axis=-1)
+        stopped = ops.logical_and(stopped, ops.logical_not(given))
+        stopped = ops.cast(stopped, "int32")
+        return token_ids, ops.equal(ops.cumsum(stopped, axis=1) - stopped, 0)

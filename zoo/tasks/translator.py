@@ -6,22 +6,14 @@ import keras
 import keras_hub
 from keras import ops
 
-from zoo.backend import Shape, Tensor
-from zoo.decoding.keras_engine import KERAS
+from zoo.backend import Tensor
+from zoo.decoding.keras_decoding import KerasDecoder
 from zoo.decoding.translating import Translating
 from zoo.ids import PAD_ID, START_ID
-from zoo.models.backbone import Presets
-from zoo.tasks.task_base import Generating, TaskMethods, until_stop
+from zoo.tasks.task_base import Generating, TextTask
 
 
-def token_loss() -> Any:
-    """Returns the mean cross-entropy of a real token, what `loss="auto"` stands for."""
-    return keras.losses.SparseCategoricalCrossentropy(
-        from_logits=True, reduction="mean_with_sample_weight"
-    )
-
-
-class Seq2SeqTask(TaskMethods, Presets):
+class Seq2SeqTask(KerasDecoder, TextTask):
     """Base of the tasks with a `Seq2SeqBackbone`: how they are trained.
 
     Args:
@@ -37,16 +29,14 @@ class Seq2SeqTask(TaskMethods, Presets):
         augmentation: Any = (),
         **kwargs: Any,
     ) -> None:
-        # Before any attribute: layers set earlier are not tracked under torch.
-        super().__init__(**kwargs)
-        _check_vocabulary(backbone, preprocessor)
-        self.backbone = backbone
-        self.preprocessor = preprocessor
+        super().__init__(backbone, preprocessor, **kwargs)
         self.augmentation = list(augmentation)
-        self.build(None)
 
-    def build(self, input_shape: Shape | None = None) -> None:
-        self.built = True
+    def default_loss(self) -> Any:
+        """Returns the mean cross-entropy of a real token."""
+        return keras.losses.SparseCategoricalCrossentropy(
+            from_logits=True, reduction="mean_with_sample_weight"
+        )
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         return self.backbone(self.augmented(inputs, training), training=training)
@@ -108,39 +98,8 @@ class Translator(Generating, Translating, Seq2SeqTask, keras_hub.models.Seq2SeqL
     """
 
     task_name = "translate"
-    engine = KERAS
     text_columns = ("source", "target")
     text_inputs = 2
-
-    def compile(
-        self,
-        optimizer: str = "auto",
-        loss: str = "auto",
-        *,
-        metrics: Any = None,
-        weighted_metrics: str = "auto",
-        sampler: str = "greedy",
-        **kwargs: Any,
-    ) -> None:
-        """`keras_hub.models.Seq2SeqLM.compile`, which a new task has been called with.
-
-        Args:
-            optimizer: "auto", the default, for Adam with a rate of 1e-3.
-            loss: "auto", the default, for the mean cross-entropy of a real token.
-            metrics: none by default.
-            weighted_metrics: "auto", the default, for the accuracy.
-            sampler: of `generate`, greedy by default; it may be a
-                `zoo.decoding.BeamSearch`.
-            **kwargs: further arguments of `keras.Model.compile`.
-        """
-        super().compile(
-            optimizer,
-            token_loss() if loss == "auto" else loss,
-            metrics=metrics,
-            weighted_metrics=weighted_metrics,
-            sampler=sampler,
-            **kwargs,
-        )
 
     def generate_step(
         self, inputs: Tensor, stop_token_ids: list[int] | None = None
@@ -155,9 +114,8 @@ class Translator(Generating, Translating, Seq2SeqTask, keras_hub.models.Seq2SeqL
         Returns:
             `{"token_ids": (B, T)}`, 0 behind a row's first stop token.
         """
-        if not stop_token_ids:  # KerasHub's samplers take no empty list
-            stop_token_ids = None
         if hasattr(self.sampler, "generate"):  # a search, which takes its steps itself
+            stop_token_ids = stop_token_ids or None
             token_ids = self.sampler.generate(self, inputs, stop_token_ids)
             return {"token_ids": token_ids}
         memory = self.encode(inputs["source_ids"])
@@ -167,47 +125,17 @@ class Translator(Generating, Translating, Seq2SeqTask, keras_hub.models.Seq2SeqL
             length = self.preprocessor.target_length
             first = ops.arange(length, dtype="int32") == 0
             prompt = ops.tile(ops.where(first, START_ID, PAD_ID)[None], (batch, 1))
-
-        def next_token(prompt, state, index):
-            rows = ops.shape(prompt)[0]
-            last = ops.slice(prompt, [0, index - 1], [rows, 1])[:, 0]
-            logits, state, _ = self.step(last, state, memory)
-            return logits, None, state
-
-        token_ids = self.sampler(
-            next=next_token,
-            prompt=ops.cast(prompt, "int32"),
-            cache=self.start_for(memory, ops.shape(prompt)[1]),
-            index=1,
-            mask=ops.not_equal(prompt, PAD_ID),
-            stop_token_ids=stop_token_ids,
-            model=self,
+        prompt = ops.cast(prompt, "int32")
+        state = self.start_for(memory, ops.shape(prompt)[1])
+        token_ids, counts = self.sample(
+            lambda last, state: self.step(last, state, memory)[:2],
+            prompt,
+            ops.not_equal(prompt, PAD_ID),
+            state,
+            stop_token_ids,
         )
+        token_ids = ops.where(counts, token_ids, PAD_ID)
         # Nothing to read gives nothing: such a row stays as it began.
         real = ops.any(ops.not_equal(inputs["source_ids"], PAD_ID), axis=1)
         prompt = ops.cast(prompt, token_ids.dtype)
-        counts = until_stop(token_ids, ops.equal(prompt, PAD_ID), stop_token_ids)
-        token_ids = ops.where(counts, token_ids, PAD_ID)
         return {"token_ids": ops.where(real[:, None], token_ids, prompt)}
-
-    def preprocess_samples(
-        self, x: Any, y: Any = None, sample_weight: Any = None
-    ) -> Any:
-        """The arrays of sources and targets; x may be a dict of both."""
-        x = x if y is None else {"source": x, "target": y}
-        return super().preprocess_samples(x, sample_weight=sample_weight)
-
-
-def _check_vocabulary(backbone, preprocessor):
-    """A model reads and writes the ids of its tokenizer, no fewer and no more."""
-    tokenizer = getattr(preprocessor, "tokenizer", None)
-    if getattr(tokenizer, "proto", None) is None:
-        return  # without a preprocessor, or before a preset's files are read
-    size = tokenizer.vocabulary_size()
-    for name in ("vocabulary_size", "target_vocabulary_size"):
-        received = getattr(backbone, name, None)
-        if received not in (None, size):
-            raise ValueError(
-                f"The backbone's `{name}` must be that of the tokenizer, {size}. "
-                f"Received: {name}={received}"
-            )

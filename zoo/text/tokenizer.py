@@ -185,6 +185,11 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         """The ids of no piece of text: 0 to 3."""
         return [PAD_ID, UNKNOWN_ID, START_ID, END_ID]
 
+    @property
+    def empty(self) -> bool:
+        """Whether it has no model yet, as before a preset's files are read."""
+        return self.proto is None
+
     def set_proto(self, proto: bytes | str | None) -> None:
         """Sets the model, from bytes or a path, if its special ids are the zoo's."""
         self._read = None  # see `_revive`

@@ -15,12 +15,12 @@ from tests.decoding.reference import (
     WIDTH,
     Table,
     check_row,
+    compile_search,
     exhaustive,
     log_softmax,
     narrow,
 )
 from zoo.decoding import BeamSearch
-from zoo.decoding.compiled import compile_search
 from zoo.serving.runtime.arrays import (
     ArraySearch,
     log_sum_exp,

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from zoo.backend import Tensor
 from zoo.decoding.beam_state import LOW
-from zoo.decoding.keras_engine import label_log_probs
+from zoo.decoding.keras_decoding import label_log_probs
 from zoo.decoding.search import longest_translation
 from zoo.images import check_shape
 from zoo.serving.export.image_graph import read_images
@@ -168,7 +168,7 @@ class TranslatorSignatures(SearchSignatures):
 
     def _longest(self, read):
         lengths = _lengths(read)
-        # As in `zoo.decoding.translate`, other rows do not change a row's limit.
+        # As in `zoo.decoding.search_ids`, other rows do not change a row's limit.
         longest = longest_translation(lengths)
         if self.limits.max_length:
             longest = tf.fill(tf.shape(lengths), self.limits.max_length)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from zoo.decoding.beam_state import LOW, BeamState, Sentences, keep, step
+from zoo.decoding.beam_state import BeamState, SearchConstants
 from zoo.decoding.search import Search
 
 _SAME = """
@@ -18,8 +18,8 @@ _FEW = 16  # from so many on, one sort is faster than a pass for each
 _FULL = 7 / 8  # of the rows must be live: with fewer, the others are left out
 
 
-def top_k(values: np.ndarray, k: int, floor: float = LOW) -> Any:
-    """Returns the k largest values and their indices; see `zoo.decoding.ties.top_k`."""
+def top_k(values: np.ndarray, k: int) -> Any:
+    """Returns the k largest values and their indices, the lower first of equals."""
     if k > _FEW:
         order = np.argsort(-values, axis=-1, kind="stable")[..., :k]
         return np.take_along_axis(values, order, axis=-1), order
@@ -93,21 +93,14 @@ class ArraySearch(Search):
         return run
 
     def run(
-        self, model: Any, initial: BeamState, sentences: Sentences, steps: int
+        self, model: Any, beam: BeamState, constants: SearchConstants, steps: int
     ) -> BeamState:
         """See `Search.run`."""
-        beam, count = initial, len(initial.live)
-        places = np.arange(count)  # of the batch's sentences among all
-        done_ids, done = initial.done_ids.copy(), initial.done.copy()
-        while beam.step < steps and len(places):
-            beam = step(self, model, beam, sentences)
-            live = (beam.live > LOW / 2).any(axis=1)
-            if live.sum() <= _FULL * len(places):
-                done_ids[places], done[places] = beam.done_ids, beam.done
-                beam, sentences = keep(self, np.flatnonzero(live), beam, sentences)
-                places = places[live]
-        done_ids[places], done[places] = beam.done_ids, beam.done
-        return beam._replace(done_ids=done_ids, done=done)
+
+        def height(live, rows):
+            return live if live <= _FULL * rows else rows
+
+        return self.run_shrinking(model, beam, constants, steps, height)
 
 
 def trim(ids: np.ndarray) -> np.ndarray:

@@ -8,7 +8,6 @@ of its backends.
 """
 
 import functools
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,11 +15,12 @@ import numpy as np
 
 from zoo.backend import usable_cores
 from zoo.checks import above_zero, positive
+from zoo.decoding.batch_decoding import BatchDecoder
 from zoo.decoding.batches import in_threads
 from zoo.decoding.captioning import Captioning
 from zoo.decoding.labels import Classifying, Tagging, softmax
 from zoo.decoding.score import Scoring
-from zoo.decoding.translating import Engine, Translating
+from zoo.decoding.translating import Translating
 from zoo.files import StrPath
 from zoo.ids import END_ID
 from zoo.serving.export.manifest import MANIFEST, TOKENIZER, newest, read_version
@@ -96,7 +96,7 @@ def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
     except (KeyError, TypeError) as error:
         raise ValueError(f"{version / MANIFEST} is damaged: {error}") from error
     if isinstance(model, (Translator, Captioner)):
-        model.engine = model.engine._replace(map=functools.partial(in_threads, workers))
+        model.map_batches = functools.partial(in_threads, workers)
     return model
 
 
@@ -113,39 +113,35 @@ class _Exported:
 
 
 # === Translators and captioners ===
-def _scores(model: Any) -> Callable[..., list[np.ndarray]]:
-    """See `zoo.decoding.translating.Engine`."""
+class _GraphDecoder(_Exported, BatchDecoder):
+    search_class = ArraySearch
 
-    def run(source, target_ids, labels):
+    def label_log_probs(
+        self, source: np.ndarray, target_ids: np.ndarray, labels: np.ndarray
+    ) -> list[np.ndarray]:
+        """See `BatchDecoder.label_log_probs`."""
         found = np.zeros(labels.shape, "float32")
         source, target_ids = _without_padding(source, target_ids)
-        labels = labels[: len(source)]
         rows = np.arange(len(source))
-        for t, (logits, *_) in enumerate(model.backbone.read(source, target_ids)):
-            gold = logits[rows, labels[:, t]]
+        for t, (logits, *_) in enumerate(self.backbone.read(source, target_ids)):
+            gold = logits[rows, labels[: len(source), t]]
             found[rows, t] = gold - log_sum_exp(logits)
         return [found]
 
-    return run
-
-
-def _alignments(model: Any) -> Callable[..., list[np.ndarray]]:
-    """See `zoo.decoding.translating.Engine`."""
-    graphs = model.backbone
-
-    def run(source, target_ids, labels):
+    def target_alignments(
+        self, source: np.ndarray, target_ids: np.ndarray, labels: np.ndarray
+    ) -> list[np.ndarray]:
+        """See `BatchDecoder.target_alignments`."""
         source, target_ids = _without_padding(source, target_ids)
-        weights, hidden = [], []
-        for _, attention, state in graphs.read(source, target_ids):
+        weights, hidden, window_state = [], [], self.backbone.window_state
+        for _, attention, state in self.backbone.read(source, target_ids):
             weights.append(attention)
-            if graphs.window_state:
-                hidden.append(state[graphs.window_state])
+            if window_state:
+                hidden.append(state[window_state])
         results = [np.stack(weights, axis=1)]
-        if graphs.window_state:
-            results += graphs.windows(np.stack(hidden, axis=1), source)
+        if window_state:
+            results += self.backbone.windows(np.stack(hidden, axis=1), source)
         return results
-
-    return run
 
 
 def _without_padding(source, target_ids):
@@ -155,7 +151,7 @@ def _without_padding(source, target_ids):
     return source[:rows], target_ids[:rows]
 
 
-class Translator(_Exported, Translating):
+class Translator(_GraphDecoder, Translating):
     """A translator without Keras, from `load`.
 
     It has the text methods of a `zoo.models.Translator`, `translate`, `score`, `align`
@@ -167,10 +163,9 @@ class Translator(_Exported, Translating):
     """
 
     task_name = "translate"
-    engine = Engine(ArraySearch, _scores, _alignments)
 
 
-class Captioner(_Exported, Captioning):
+class Captioner(_GraphDecoder, Captioning):
     """A captioner without Keras, from `load`.
 
     `caption`, `score` and `align` are those of a `zoo.models.ShowAttendTellCaptioner`,
@@ -183,7 +178,6 @@ class Captioner(_Exported, Captioning):
     """
 
     task_name = "caption"
-    engine = Engine(ArraySearch, _scores, _alignments)
 
 
 # === Language models ===
@@ -305,7 +299,7 @@ class _Labelling(_Exported):
     """A task whose one graph gives `logits`."""
 
     def logits(self, inputs: Arrays) -> np.ndarray:
-        """See `zoo.decoding.labels.Labelling.logits`."""
+        """See `zoo.decoding.labels.Tagging.logits`."""
         return self.backbone.graph(inputs)["logits"]
 
 

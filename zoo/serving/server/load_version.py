@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from zoo.decoding.captioning import search_images
-from zoo.decoding.translate_texts import search_ids
+from zoo.decoding import search_ids
 from zoo.files import StrPath
 from zoo.images import MAX_PIXELS, check_shape, count_pixels, decode_image
 from zoo.serving.export.manifest import MANIFEST
@@ -101,7 +100,7 @@ class _Translator:
     def find(self, values, beam_size, n_best):
         """Returns the hypotheses of each row: (ids, score)."""
         sources = self.model.preprocessor.encode(values)
-        search = self.model.engine.search(beam_size, n_best=n_best)
+        search = self.model.search_class(beam_size, n_best=n_best)
         rows = zip(sources, search_ids(self.model, sources, search), strict=True)
         return [best if source else best[:1] for source, best in rows]  # of nothing one
 
@@ -155,9 +154,9 @@ class _Captioner(_Translator):
         self.read(next(warmup_inputs(["image_bytes"]))["image_bytes"])  # by Pillow
 
     def find(self, values, beam_size, n_best):
-        search = self.model.engine.search(beam_size, n_best=n_best)
+        search = self.model.search_class(beam_size, n_best=n_best)
         longest = self.model.preprocessor.target_length
-        return search_images(self.model, self.read(values), search, longest)
+        return search_ids(self.model, self.read(values), search, longest)
 
     def check(self, sources):
         """`read` refuses what is no image."""

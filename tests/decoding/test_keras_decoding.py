@@ -4,8 +4,8 @@ import keras
 import pytest
 
 from tests.harness import randomize
-from zoo.decoding import BeamSearch, keras_engine, search_ids
-from zoo.decoding.keras_engine import map_batches
+from zoo.decoding import BeamSearch, keras_decoding, search_ids
+from zoo.decoding.keras_decoding import map_batches
 from zoo.models import Luong, LuongTranslator
 
 
@@ -13,7 +13,7 @@ from zoo.models import Luong, LuongTranslator
 def two_cores(monkeypatch):
     """Two cores to decode on, whatever there are."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setattr(keras_engine, "usable_cores", lambda: 2)
+    monkeypatch.setattr(keras_decoding, "usable_cores", lambda: 2)
     if keras.backend.backend() != "torch":
         yield
         return
@@ -54,7 +54,7 @@ def test_translations_are_those_of_one_batch_at_a_time(two_cores, monkeypatch):
     sources = [[4 + (i + j) % 8 for j in range(1 + i % 7)] for i in range(11)]
     search = BeamSearch(2)
     found = search_ids(model, sources, search, 6, batch_size=2)
-    monkeypatch.setattr(keras_engine, "_cores", lambda: 1)
+    monkeypatch.setattr(keras_decoding, "_cores", lambda: 1)
     alone = search_ids(model, sources, search, 6, batch_size=2)
     assert [[ids for ids, _ in row] for row in found] == [
         [ids for ids, _ in row] for row in alone
