@@ -1,7 +1,6 @@
 """Runs in processes of their own that are killed, interrupted or short of disk."""
 
 import contextlib
-import csv
 import json
 import os
 import random
@@ -18,6 +17,7 @@ import numpy as np
 import pytest
 
 from tests.attacks.rounds import ROUNDS
+from tests.training.small_run import read_arrays, read_log
 
 ROOT = Path(__file__).parents[2]
 # To kill at other moments, or at those of a failure again.
@@ -92,17 +92,11 @@ def straight(runs, tmp_path_factory):
 
 def read(folder):
     """All that a run leaves which a seed repeats."""
-    with open(folder / "log.csv") as file:
-        rows = list(csv.DictReader(file))
-    for row in rows:
-        del row["tokens_per_second"], row["seconds"]
-    with np.load(folder / "checkpoint.npz") as file:
-        arrays = {name: file[name] for name in file.files if name != "state"}
     with h5py.File(folder / "best.weights.h5") as file:
         datasets = []
         file.visititems(lambda _, item: datasets.append(item))
         best = [item[()] for item in datasets if isinstance(item, h5py.Dataset)]
-    return rows, arrays, best
+    return read_log(folder), read_arrays(folder), best
 
 
 def check_equal(folder, straight):

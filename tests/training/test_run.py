@@ -1,4 +1,3 @@
-import csv
 import dataclasses
 import json
 import re
@@ -7,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 
+from tests.training.small_run import read_arrays, read_log
 from zoo.cli import main
 from zoo.training import ArrayBatches, Monitor, Optimizer, Recipe, at_least, run_recipe
 from zoo.training.checkpoint import read_state
@@ -83,17 +83,9 @@ def make(work, **settings):
 
 def read(folder):
     """Results that a seed repeats."""
-    logs = {}
-    for path in sorted(folder.rglob("log.csv")):
-        with open(path) as file:
-            rows = list(csv.DictReader(file))
-        for row in rows:
-            del row["tokens_per_second"], row["seconds"]
-        logs[path.parent.name] = rows
-    arrays = []
-    for path in sorted(folder.rglob("checkpoint.npz")):
-        with np.load(path) as file:
-            arrays += [file[name] for name in file.files if name != "state"]
+    folders = [path.parent for path in sorted(folder.rglob("log.csv"))]
+    logs = {path.name: read_log(path) for path in folders}
+    arrays = [array for path in folders for array in read_arrays(path).values()]
     return json.loads((folder / "results.json").read_text()), logs, arrays
 
 
