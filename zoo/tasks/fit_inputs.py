@@ -90,14 +90,21 @@ class Reader:
         if self.class_weight is None or y is None:
             return weights
         if graph.in_graph():
-            return graph.class_weights(self.class_weight, y, weights)
+            import tensorflow as tf
+
+            shape = tf.TensorSpec(y.shape, "float32")
+            return graph.by_python(self._times_classes, [y, weights], shape)
+        return self._times_classes(y, weights)
+
+    def _times_classes(self, y, weights):
         labels = np.asarray(y)
         spare = max(0, 1 + int(labels.max()) - len(self.class_weight))
         given = np.pad(self.class_weight, (0, spare), constant_values=1.0)[labels]
         if weights is None:
             return given
         weights = np.asarray(weights, "float32")
-        return given * weights.reshape(weights.shape + (1,) * (y.ndim - weights.ndim))
+        more = (1,) * (labels.ndim - weights.ndim)
+        return given * weights.reshape(weights.shape + more)
 
     def by_length(self, x: Any, y: Any, sample_weight: Any, size: int) -> Any:
         """Batches of rows of like length, where arrays are of text and fill several."""
@@ -260,7 +267,9 @@ def weighted(arrays: Any, sample_weight: Any) -> Any:
     x, y, made = keras.utils.unpack_x_y_sample_weight(arrays)
     if sample_weight is not None and made is not None:
         if graph.in_graph():
-            made = graph.times_rows(made, sample_weight)
+            import tensorflow as tf
+
+            made *= tf.cast(sample_weight, made.dtype)[..., None]
         else:
             given = np.asarray(sample_weight, made.dtype)
             if given.ndim != 1:

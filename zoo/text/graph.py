@@ -23,16 +23,18 @@ def in_graph() -> bool:
     return tensorflow is not None and not tensorflow.executing_eagerly()
 
 
-def by_python(
-    function: Callable[..., Any], inputs: Sequence[Tensor | None], shapes: Any
-) -> Any:
+def by_python(function: Callable[..., Any], inputs: Sequence[Any], shapes: Any) -> Any:
     """Calls a function of NumPy arrays from a graph, as in a `tf.data` map.
 
     `shapes` is the nested structure that it returns, with a `tf.TensorSpec` for each
-    array; None among the inputs is passed on. Such a graph cannot be exported.
+    array; None among the inputs is passed on. The function gets batches and returns
+    them; inputs that are single get a single result. Such a graph cannot be exported.
     """
     import tensorflow as tf
 
+    single = inputs[0].shape.rank == 0
+    if single:
+        inputs = [None if x is None else x[None] for x in inputs]
     tensors = [x for x in inputs if x is not None]
 
     def run(*arrays):
@@ -44,27 +46,8 @@ def by_python(
     outputs = tf.numpy_function(run, tensors, [spec.dtype for spec in specs])
     for tensor, spec in zip(outputs, specs, strict=True):
         tensor.set_shape(spec.shape)
-    return tf.nest.pack_sequence_as(shapes, outputs)
-
-
-def class_weights(table: Any, labels: Tensor, weights: Tensor | None) -> Tensor:
-    """Multiplies weights, or 1, by those of their labels' classes.
-
-    The table has the weights of the first classes; others have 1. Labels are `(B,)` or
-    `(B, T)`; weights are of the same shape, or `(B,)`.
-    """
-    import tensorflow as tf
-
-    known = labels < len(table)
-    found = tf.gather(tf.constant(table), tf.where(known, labels, 0))
-    found = tf.where(known, found, 1.0)
-    if weights is None:
-        return found
-    return (
-        found * weights
-        if weights.shape.rank == found.shape.rank
-        else times_rows(found, weights)
-    )
+    outputs = tf.nest.pack_sequence_as(shapes, outputs)
+    return tf.nest.map_structure(lambda x: x[0], outputs) if single else outputs
 
 
 def valid_text(text: Tensor) -> Tensor:
@@ -148,26 +131,6 @@ def before_end(ids: Tensor, end_id: int) -> Tensor:
     return tf.cumsum(tf.cast(ids == end_id, "int32"), axis=1) == 0
 
 
-def training_arrays(
-    source_rows: Tensor,
-    target_rows: Tensor,
-    tokenizer: Any,
-    source_length: int,
-    target_length: int,
-) -> tuple[dict[str, Tensor], Tensor, Tensor]:
-    """Returns the `(x, y, sample_weight)` of `TranslatorPreprocessor.call`."""
-    import tensorflow as tf
-
-    start, end = tokenizer.start_token_id, tokenizer.end_token_id
-    inputs, labels = frame(target_rows, start, end)
-    y = labels.to_tensor(shape=[None, target_length])
-    x = {
-        "source_ids": source_rows.to_tensor(shape=[None, source_length]),
-        "target_ids": inputs.to_tensor(shape=[None, target_length]),
-    }
-    return x, y, tf.cast(y != tokenizer.pad_token_id, "float32")
-
-
 def detokenize(tokenizer: Any, ids: Tensor) -> Tensor:
     """Converts int ids `(B, T)` to tf.string `(B,)`, up to each first end token."""
     import tensorflow as tf
@@ -175,10 +138,3 @@ def detokenize(tokenizer: Any, ids: Tensor) -> Tensor:
     keep = before_end(ids, tokenizer.end_token_id) & (ids != tokenizer.pad_token_id)
     keep &= ids != tokenizer.start_token_id
     return tokenizer.detokenize(tf.ragged.boolean_mask(ids, keep))
-
-
-def times_rows(weights: Tensor, factors: Tensor) -> Tensor:
-    """Multiplies each row of weights `(..., T)` by one of the factors `(...)`."""
-    import tensorflow as tf
-
-    return weights * tf.cast(factors, weights.dtype)[..., None]

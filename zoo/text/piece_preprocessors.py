@@ -38,7 +38,7 @@ class TranslatorPreprocessor(
     graph (`encode_graph`, `decode_graph`) and KerasHub's `generate`.
 
     A text that is too long is cut, with one warning per call: a `UserWarning`, or a
-    line on standard error in a graph. A source without pieces, empty or blank, gives
+    line on standard error in `encode_graph`. A source without pieces, empty or blank, gives
     only padding, without an end token: there is nothing to translate.
 
     Args:
@@ -111,25 +111,23 @@ class TranslatorPreprocessor(
             )
         source, target = x["source"], x["target"]
         if graph.in_graph():
-            unbatched = source.shape.rank == 0
-            outputs = graph.training_arrays(
-                self._graph_source(source),
-                graph.tokenize(
-                    self.tokenizer, target, self.target_length - 1, "target"
-                ),
-                self.tokenizer,
-                self.source_length,
-                self.target_length,
-            )
-        else:
-            source, unbatched = read_texts(source, "source")
-            target, _ = read_texts(target, "target")
-            outputs = self._training_arrays(source, target)
-        if unbatched:
-            return keras.tree.map_structure(lambda batch: batch[0], outputs)
-        return outputs
+            import tensorflow as tf
 
-    def _training_arrays(self, source, target):
+            source_ids, ids, weights = (
+                tf.TensorSpec((None, length), dtype)
+                for length, dtype in (
+                    (self.source_length, "int32"),
+                    (self.target_length, "int32"),
+                    (self.target_length, "float32"),
+                )
+            )
+            shapes = {"source_ids": source_ids, "target_ids": ids}, ids, weights
+            return graph.by_python(self._arrays, [source, target], shapes)
+        return self._arrays(source, target)
+
+    def _arrays(self, source, target):
+        source, single = read_texts(source, "source")
+        target, _ = read_texts(target, "target")
         if len(source) != len(target):
             raise ValueError(
                 "source and target must hold equally many texts. "
@@ -139,7 +137,10 @@ class TranslatorPreprocessor(
         target_rows = self._cut(target, self.target_length - 1, "target")
         inputs, y, weights = framed(target_rows, START_ID, END_ID, self.target_length)
         source_ids = pad_rows(source_rows, self.source_length)
-        return {"source_ids": source_ids, "target_ids": inputs}, y, weights
+        outputs = {"source_ids": source_ids, "target_ids": inputs}, y, weights
+        if single:
+            return keras.tree.map_structure(lambda batch: batch[0], outputs)
+        return outputs
 
     # === In a TensorFlow graph ===
     def encode_graph(self, text: Tensor) -> Tensor:

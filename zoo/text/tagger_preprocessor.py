@@ -149,12 +149,7 @@ class TaggerPreprocessor(TaggingText, keras_hub.models.Preprocessor):
         )
         shapes = {"word_ids": words, "character_ids": letters}
         shapes = shapes if y is None else (shapes, words, weights)
-        single = x.shape.rank == 0
-        given = [None if v is None else v[None] if single else v for v in (x, y)]
-        outputs = graph.by_python(self._arrays, given, shapes)
-        if single:
-            return tf.nest.map_structure(lambda batch: batch[0], outputs)
-        return outputs
+        return graph.by_python(self._arrays, [x, y], shapes)
 
     def labels(self, tags: Words, length: int) -> tuple[np.ndarray, np.ndarray]:
         """Returns tag ids and weights `(B, length)`; weights are 1 where a tag is real.

@@ -83,7 +83,7 @@ class WordPreprocessor(_OfWords, PromptText, keras_hub.models.CausalLMPreprocess
         if graph.in_graph():
             import tensorflow as tf
 
-            shape = (length,) if x.shape.rank == 0 else (None, length)
+            shape = (None, length)
             ids, weights = (tf.TensorSpec(shape, t) for t in ("int32", "float32"))
             shapes = {"token_ids": ids}, ids, weights
             return graph.by_python(lambda x: self._arrays(x, length), [x], shapes)
@@ -171,8 +171,7 @@ class SentimentPreprocessor(
         if graph.in_graph():
             import tensorflow as tf
 
-            length = self.sequence_length
-            shape = (length,) if x.shape.rank == 0 else (None, length)
+            shape = (None, self.sequence_length)
             shapes = {"token_ids": tf.TensorSpec(shape, "int32")}
             inputs = graph.by_python(self._arrays, [x], shapes)
         else:
