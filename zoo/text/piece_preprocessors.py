@@ -38,8 +38,8 @@ class TranslatorPreprocessor(
     graph (`encode_graph`, `decode_graph`) and KerasHub's `generate`.
 
     A text that is too long is cut, with one warning per call: a `UserWarning`, or a
-    line on standard error in `encode_graph`. A source without pieces, empty or blank, gives
-    only padding, without an end token: there is nothing to translate.
+    line on standard error in `encode_graph`. A source without pieces, empty or blank,
+    gives only padding, without an end token: there is nothing to translate.
 
     Args:
         tokenizer: a `Tokenizer` with the default `dtype`, `sequence_length`, `add_bos`
