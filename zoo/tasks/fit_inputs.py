@@ -90,10 +90,8 @@ class Reader:
         if self.class_weight is None or y is None:
             return weights
         if graph.in_graph():
-            import tensorflow as tf
-
-            shape = tf.TensorSpec(y.shape, "float32")
-            return graph.by_python(self._times_classes, [y, weights], shape)
+            made = keras.KerasTensor(y.shape, "float32")
+            return graph.by_python(self._times_classes, [y, weights], made)
         return self._times_classes(y, weights)
 
     def _times_classes(self, y, weights):
@@ -267,20 +265,23 @@ def weighted(arrays: Any, sample_weight: Any) -> Any:
     x, y, made = keras.utils.unpack_x_y_sample_weight(arrays)
     if sample_weight is not None and made is not None:
         if graph.in_graph():
-            import tensorflow as tf
-
-            made *= tf.cast(sample_weight, made.dtype)[..., None]
+            shape = keras.KerasTensor(made.shape, made.dtype.name)
+            made = graph.by_python(_times_rows, [made, sample_weight], shape)
         else:
-            given = np.asarray(sample_weight, made.dtype)
-            if given.ndim != 1:
-                raise ValueError(
-                    "`sample_weight` must hold one number for each text. "
-                    f"Received: an array of shape {given.shape}"
-                )
-            made = made * given[:, None]
+            made = _times_rows(made, sample_weight)
     return keras.utils.pack_x_y_sample_weight(
         x, y, sample_weight if made is None else made
     )
+
+
+def _times_rows(weights, factors):
+    factors = np.asarray(factors, weights.dtype)
+    if factors.ndim != 1:
+        raise ValueError(
+            "`sample_weight` must hold one number for each text. "
+            f"Received: an array of shape {factors.shape}"
+        )
+    return weights * factors[:, None]
 
 
 def are_batches(x: Any) -> bool:

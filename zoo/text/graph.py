@@ -26,9 +26,9 @@ def in_graph() -> bool:
 def by_python(function: Callable[..., Any], inputs: Sequence[Any], shapes: Any) -> Any:
     """Calls a function of NumPy arrays from a graph, as in a `tf.data` map.
 
-    `shapes` is the nested structure that it returns, with a `tf.TensorSpec` for each
-    array; None among the inputs is passed on. The function gets batches and returns
-    them; inputs that are single get a single result. Such a graph cannot be exported.
+    `shapes` is the nested structure that it returns, of `keras.KerasTensor`s; None
+    among the inputs is passed on. The function gets batches and returns them; inputs
+    that are single get a single result. Such a graph cannot be exported.
     """
     import tensorflow as tf
 
@@ -43,7 +43,8 @@ def by_python(function: Callable[..., Any], inputs: Sequence[Any], shapes: Any) 
         return tf.nest.flatten(outputs)
 
     specs = tf.nest.flatten(shapes)
-    outputs = tf.numpy_function(run, tensors, [spec.dtype for spec in specs])
+    dtypes = [tf.as_dtype(spec.dtype) for spec in specs]
+    outputs = tf.numpy_function(run, tensors, dtypes)
     for tensor, spec in zip(outputs, specs, strict=True):
         tensor.set_shape(spec.shape)
     outputs = tf.nest.pack_sequence_as(shapes, outputs)

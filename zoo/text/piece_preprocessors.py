@@ -111,16 +111,9 @@ class TranslatorPreprocessor(
             )
         source, target = x["source"], x["target"]
         if graph.in_graph():
-            import tensorflow as tf
-
-            source_ids, ids, weights = (
-                tf.TensorSpec((None, length), dtype)
-                for length, dtype in (
-                    (self.source_length, "int32"),
-                    (self.target_length, "int32"),
-                    (self.target_length, "float32"),
-                )
-            )
+            source_ids = keras.KerasTensor((None, self.source_length), "int32")
+            ids = keras.KerasTensor((None, self.target_length), "int32")
+            weights = keras.KerasTensor((None, self.target_length), "float32")
             shapes = {"source_ids": source_ids, "target_ids": ids}, ids, weights
             return graph.by_python(self._arrays, [source, target], shapes)
         return self._arrays(source, target)

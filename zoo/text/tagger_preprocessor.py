@@ -137,16 +137,9 @@ class TaggerPreprocessor(TaggingText, keras_hub.models.Preprocessor):
         return inputs, *self.labels(y, length)
 
     def _in_graph(self, x, y):
-        import tensorflow as tf
-
-        words, letters, weights = (
-            tf.TensorSpec(shape, dtype)
-            for shape, dtype in (
-                ([None, None], "int32"),
-                ([None, None, self.word_length], "int32"),
-                ([None, None], "float32"),
-            )
-        )
+        words = keras.KerasTensor((None, None), "int32")
+        letters = keras.KerasTensor((None, None, self.word_length), "int32")
+        weights = keras.KerasTensor((None, None), "float32")
         shapes = {"word_ids": words, "character_ids": letters}
         shapes = shapes if y is None else (shapes, words, weights)
         return graph.by_python(self._arrays, [x, y], shapes)

@@ -81,10 +81,8 @@ class WordPreprocessor(_OfWords, PromptText, keras_hub.models.CausalLMPreprocess
         """Returns `(x, y, sample_weight)` for `fit`; see the class."""
         length = self.sequence_length if sequence_length is None else sequence_length
         if graph.in_graph():
-            import tensorflow as tf
-
             shape = (None, length)
-            ids, weights = (tf.TensorSpec(shape, t) for t in ("int32", "float32"))
+            ids, weights = (keras.KerasTensor(shape, t) for t in ("int32", "float32"))
             shapes = {"token_ids": ids}, ids, weights
             return graph.by_python(lambda x: self._arrays(x, length), [x], shapes)
         return self._arrays(x, length)
@@ -169,10 +167,8 @@ class SentimentPreprocessor(
                 f"Labels must be class numbers. Received: {reprlib.repr(y)}"
             )
         if graph.in_graph():
-            import tensorflow as tf
-
             shape = (None, self.sequence_length)
-            shapes = {"token_ids": tf.TensorSpec(shape, "int32")}
+            shapes = {"token_ids": keras.KerasTensor(shape, "int32")}
             inputs = graph.by_python(self._arrays, [x], shapes)
         else:
             inputs = self._arrays(x)
