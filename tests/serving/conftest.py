@@ -98,7 +98,7 @@ def made_once(tmp_path_factory, name, make):
     with open(f"{out}.lock", "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)  # the first one makes it, the others wait
         if not out.is_dir():
-            part = tmp_path_factory.mktemp("part")
+            part = tmp_path_factory.mktemp("part") / out.name
             make(part)
             part.rename(out)
     return out

@@ -34,6 +34,13 @@ class SignatureSpec(NamedTuple):
     inputs: tuple[str, ...]
     outputs: dict[str, str]
 
+    def kinds(self) -> dict[str, tuple[str, int]]:
+        """Returns each output's kind, "text" or "number", and its rank."""
+        return {
+            name: ("number" if holds_numbers(name) else "text", len(dimensions))
+            for name, dimensions in self.outputs.items()
+        }
+
 
 _BEST = {"translation": "B", "score": "B"}
 _CAPTION = {"caption": "B", "score": "B"}

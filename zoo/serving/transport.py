@@ -9,6 +9,7 @@ import base64
 import functools
 import json
 import math
+import os
 import reprlib
 import threading
 import urllib.parse
@@ -119,10 +120,11 @@ class RESTTransport:
         # which a server may cause many.
         headers = {"Accept-Encoding": "identity"}
         self._client = httpx2.AsyncClient(headers=headers, timeout=None)
+        self._loop = _loop(os.getpid())
 
     def close(self) -> None:
         """Closes the connections."""
-        asyncio.run_coroutine_threadsafe(self._client.aclose(), _loop()).result()
+        asyncio.run_coroutine_threadsafe(self._client.aclose(), self._loop).result()
 
     def predict(
         self, spec: dict[str, Any], inputs: dict[str, list[Any]], timeout: float
@@ -136,7 +138,7 @@ class RESTTransport:
         columns = {name: list(map(_to_json, values)) for name, values in inputs.items()}
         content = {"signature_name": spec["signature_name"], "inputs": columns}
         post = self._post(f"{url}:predict", json.dumps(content))
-        call = asyncio.run_coroutine_threadsafe(post, _loop())
+        call = asyncio.run_coroutine_threadsafe(post, self._loop)
         try:
             status, body = call.result(timeout)
         except (TimeoutError, httpx2.TimeoutException):
@@ -165,8 +167,8 @@ class RESTTransport:
 
 
 @functools.cache
-def _loop():
-    """Returns the event loop of all REST clients, which runs in a thread."""
+def _loop(process):
+    """Returns the event loop of a process's REST clients, which runs in a thread."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, daemon=True).start()
     return loop

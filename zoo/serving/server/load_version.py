@@ -19,7 +19,6 @@ from zoo.serving.protocol import (
     NO_SCORE,
     SERVED_GRAPHS,
     SIGNATURES,
-    holds_numbers,
 )
 from zoo.serving.runtime import onnx
 from zoo.serving.server.signatures import Inputs, Rows, Signature, invalid
@@ -81,15 +80,8 @@ class _Translator:
             "score": self.score,
         }
         found = {
-            name: Signature(
-                runs[name],
-                inputs,
-                {
-                    key: ("number" if holds_numbers(key) else "text", len(dimensions))
-                    for key, dimensions in outputs.items()
-                },
-            )
-            for name, (inputs, outputs) in self.specs.items()
+            name: Signature(runs[name], spec.inputs, spec.kinds())
+            for name, spec in self.specs.items()
         }
         return {DEFAULT: found[self.default], **found}
 
@@ -114,10 +106,10 @@ class _Translator:
         """Returns the best texts of each row, as many as the beam has, and scores."""
         texts, scores = [], []
         for best in self.find(inputs[self.source], BEAM_SIZE, BEAM_SIZE):
-            missing = BEAM_SIZE - len(best)
-            written = self.model.preprocessor.decode([ids for ids, _ in best])
+            missing, (ids, found) = BEAM_SIZE - len(best), zip(*best, strict=True)
+            written = self.model.preprocessor.decode(ids)
             texts.append([*written, *[""] * missing])
-            scores.append([*[score for _, score in best], *[NO_SCORE] * missing])
+            scores.append([*found, *[NO_SCORE] * missing])
         return {f"{self.written}s": texts, "scores": scores}
 
     def align(self, inputs: Inputs) -> Rows:
