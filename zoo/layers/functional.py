@@ -78,10 +78,7 @@ def read_mask(
 
 
 def real_positions(mask: Tensor) -> Tensor:
-    """Counts the real places of a mask `(..., S)` from 0, as if the others were absent.
-
-    Undefined where the mask is false.
-    """
+    """Numbers the real places of a mask `(..., S)` from 0; undefined at the others."""
     return ops.cumsum(ops.cast(mask, "int32"), axis=-1) - 1
 
 
@@ -93,15 +90,9 @@ def real_first(mask: Tensor) -> Tensor:
 
 
 def checked_states(states: Any, sizes: Any, batch: Any = None) -> list[Tensor]:
-    """Initial states as a list, after a check of their sizes.
+    """Initial states `(B, size)` as a list, after a check of their number and sizes.
 
-    Args:
-        states: tensors `(B, size)`.
-        sizes: ints, one a state.
-        batch: B; not checked where it isn't an int.
-
-    Raises:
-        ValueError: for another number of states, or one of another shape.
+    `batch`, B, is not checked where it isn't an int.
     """
     shapes = [tuple(ops.shape(state)) for state in states]
     wanted = [(batch, int(size)) for size in sizes]
@@ -120,24 +111,14 @@ def checked_states(states: Any, sizes: Any, batch: Any = None) -> list[Tensor]:
 
 
 def sentence_mask(mask: Tensor, memory: Tensor) -> Tensor | None:
-    """Returns one mask per sentence of a memory `(B, S, d)`, or None.
-
-    It is bool `(B, S)`, the same for all queries.
-
-    Raises:
-        ValueError: for a mask of another shape than `(B, S)` and `(B, 1, S)`.
-    """
+    """A memory's mask of shape `(B, S)` or `(B, 1, S)` as bool `(B, S)`, or None."""
     if mask is None:
         return None
     return read_mask(mask, memory.shape[1], memory.shape[0], 1)[:, 0]
 
 
 def steps_mask(mask: Tensor, inputs: Tensor) -> Tensor | None:
-    """The mask of a sequence `(B, T, n)` as bool `(B, T)`, or None.
-
-    Raises:
-        ValueError: for a mask of another rank.
-    """
+    """The mask of a sequence `(B, T, n)` as bool `(B, T)`, or None."""
     if mask is None:
         return None
     mask = ops.convert_to_tensor(mask)
@@ -150,12 +131,9 @@ def steps_mask(mask: Tensor, inputs: Tensor) -> Tensor | None:
 
 
 def clear_masked(memory: Tensor, mask: Tensor) -> Tensor:
-    """Zeroes the memory `(B, S, d)` where every query is masked.
+    """Zeroes the memory `(B, S, d)` where every query is masked, as in `read_mask`.
 
     NaN times a weight of 0 would be NaN.
-
-    Args:
-        mask: as in `read_mask`.
     """
     if mask is None:
         return memory
@@ -170,10 +148,7 @@ def is_half(x: Tensor) -> bool:
 
 
 def to_float32(x: Tensor) -> Tensor:
-    """Casts half precisions to float32.
-
-    For what would lose differences and small products, and is rounded once, afterwards.
-    """
+    """Casts half precisions to float32: the result is rounded once, afterwards."""
     return ops.cast(x, "float32") if is_half(x) else x
 
 
@@ -188,17 +163,10 @@ def flatten_leading(x: Tensor) -> Tensor:
 
 
 def linear(x: Tensor, kernel: Tensor) -> Tensor:
-    """`x` times a matrix, over the last axis.
+    """`x` `(..., n)` times a matrix `(n, m)`, over the last axis.
 
     As one product of two matrices: with unknown sizes inside a loop, a product of three
     axes by two does not compile under TensorFlow's XLA.
-
-    Args:
-        x: tensor `(..., n)`.
-        kernel: tensor or variable `(n, m)`.
-
-    Returns:
-        Tensor `(..., m)`.
     """
     if len(x.shape) == 2:
         return saturate(ops.matmul(x, kernel))
@@ -251,14 +219,11 @@ def is_recorded(x: Tensor) -> bool:
 
 
 def gather_rows(values: Tensor, index: Tensor) -> Tensor:
-    """Takes `values[b, index[b, t, w]]`.
+    """Takes `values[b, index[b, t, w]]`, `(B, T, W, d)`.
 
     Args:
-        values: tensor `(B, S, d)`, or a list of them, of the same B and S.
-        index: int tensor `(B, T, W)` with entries in `[0, S)`.
-
-    Returns:
-        Tensor `(B, T, W, d)`, or a list of them.
+        values: `(B, S, d)`, or a list of them, of the same B and S, for a list.
+        index: int `(B, T, W)` with entries in `[0, S)`.
     """
     tables = values if isinstance(values, list) else [values]
     batch, length = ops.shape(tables[0])[0], ops.shape(tables[0])[1]
@@ -270,16 +235,9 @@ def gather_rows(values: Tensor, index: Tensor) -> Tensor:
 
 
 def take_last(values: Tensor, index: Tensor) -> Tensor:
-    """Takes `values[b, t, index[b, t, s]]`.
+    """Takes `values[b, t, index[b, t, s]]` of `(B, T, W)` by int `(B, T, S)`.
 
     It needs fewer operations than `ops.take_along_axis`.
-
-    Args:
-        values: tensor `(B, T, W)`.
-        index: int tensor `(B, T, S)` with entries in `[0, W)`.
-
-    Returns:
-        Tensor `(B, T, S)`.
     """
     batch, steps, width = ops.shape(values)
     rows = ops.reshape(ops.arange(batch * steps, dtype="int32") * width, (-1, steps, 1))

@@ -179,6 +179,10 @@ def _with_float32(config):
 class Backbone(LowRank, Configured, Presets, keras_hub.models.Backbone):
     """Base class of the zoo's backbones."""
 
+    def dense(self, units: int, name: str, **options: Any) -> keras.layers.Dense:
+        """A Dense layer in the backbone's dtype."""
+        return keras.layers.Dense(units, dtype=self.dtype_policy, name=name, **options)
+
     def uniform(self) -> keras.initializers.Initializer:
         """A new U(-r, r), of the argument `initializer_range`."""
         limit = self.initializer_range

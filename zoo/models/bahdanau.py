@@ -6,7 +6,6 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.ids import PAD_ID
 from zoo.layers import (
     AdditiveAttention,
     ContextCell,
@@ -133,13 +132,12 @@ class Bahdanau(Seq2SeqBackbone):
             dtype=policy,
             name="encoder",
         )
-        self.start_layer = keras.layers.Dense(
+        self.start_layer = self.dense(
             hidden_dim,
+            "W_s",
             activation="tanh",
             use_bias=use_bias,
             kernel_initializer=self.normal(),
-            dtype=policy,
-            name="W_s",
         )
         cell = GRUCell(
             hidden_dim,
@@ -167,12 +165,8 @@ class Bahdanau(Seq2SeqBackbone):
             name="deep_output",
         )
         self.drop = keras.layers.Dropout(dropout, dtype=policy)
-        self.output_layer = keras.layers.Dense(
-            self.target_size,
-            use_bias=use_bias,
-            kernel_initializer=self.normal(),
-            dtype=policy,
-            name="W_o",
+        self.output_layer = self.dense(
+            self.target_size, "W_o", use_bias=use_bias, kernel_initializer=self.normal()
         )
         self.build(None)
 
@@ -189,9 +183,8 @@ class Bahdanau(Seq2SeqBackbone):
 
     # === The contract ===
     def encode(self, source_ids: Tensor, training: bool = False) -> Memory:
-        source_ids = ops.cast(source_ids, "int32")
-        mask = ops.not_equal(source_ids, PAD_ID)
-        words = self.drop(self.source_embedding(source_ids), training=training)
+        words, mask = self.source_words(source_ids)
+        words = self.drop(words, training=training)
         annotations, [[final]] = self.encoder(words, mask=mask, training=training)
         keys = self.decoder.cell.attention.project(annotations)
         start = self.start_layer(final[:, self.hidden_dim :])  # of ←h_1

@@ -93,12 +93,11 @@ class BiRNN(Backbone):
         names = ("forward", "backward") if direction == "both" else (direction,)
         self.chains = [self._cell(name) for name in names]
         self.drop = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
-        self.output_layer = keras.layers.Dense(
+        self.output_layer = self.dense(
             output_dim,
+            "V",
             kernel_initializer=self.uniform(),
             bias_initializer=self.uniform(),
-            dtype=self.dtype_policy,
-            name="V",
         )
         self.build((None, None, input_dim))
 
@@ -245,11 +244,8 @@ class BiRNNWords(Backbone):
         self.character_embedding = self._embedding(
             character_size, character_dim, "characters"
         )
-        self.convolution = keras.layers.Dense(
-            filters,
-            kernel_initializer=self.uniform(),
-            dtype=self.dtype_policy,
-            name="convolution",
+        self.convolution = self.dense(
+            filters, "convolution", kernel_initializer=self.uniform()
         )
         self.birnn = BiRNN(
             embedding_dim + filters,

@@ -10,7 +10,7 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.ids import PAD_ID, START_ID
+from zoo.ids import START_ID
 from zoo.layers import FixedContextDecoder, GRUCell, MaxoutReadout, RecurrentStack
 from zoo.layers.configured import AboveZero, Rate, Size
 from zoo.layers.initializers import PerGate
@@ -132,9 +132,9 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
             name="encoder",
             **gru,
         )
-        self.summarize = self._dense(hidden_dim, "V", activation="tanh")
+        self.summarize = self.dense(hidden_dim, "V", activation="tanh")
         self.summarize = self.summarize if paper else None
-        self.start_layer = self._dense(hidden_dim, "V_start", activation="tanh")
+        self.start_layer = self.dense(hidden_dim, "V_start", activation="tanh")
         cell = GRUCell(
             hidden_dim,
             reset_after=paper,
@@ -150,19 +150,14 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
         )
         self.low_rank = None
         if output_rank is not None:
-            self.low_rank = self._dense(output_rank, "G_r", use_bias=False)
+            self.low_rank = self.dense(output_rank, "G_r", use_bias=False)
         self.drop = keras.layers.Dropout(dropout, dtype=policy)
-        self.output_layer = self._dense(self.target_size, "G_l")
+        self.output_layer = self.dense(self.target_size, "G_l")
         self.build(None)
 
-    def _dense(self, units, name, **options):
-        return keras.layers.Dense(
-            units,
-            kernel_initializer=self.normal(),
-            dtype=self.dtype_policy,
-            name=name,
-            **{"use_bias": self.use_bias, **options},
-        )
+    def dense(self, units: int, name: str, **options: Any) -> keras.layers.Dense:
+        given = {"use_bias": self.use_bias, "kernel_initializer": self.normal()}
+        return super().dense(units, name, **{**given, **options})
 
     def build(self, input_shape: Shape | None = None) -> None:
         words = (None, None, self.embedding_dim)
@@ -183,9 +178,8 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
 
     # === The contract ===
     def encode(self, source_ids: Tensor, training: bool = False) -> Memory:
-        source_ids = ops.cast(source_ids, "int32")
-        mask = ops.not_equal(source_ids, PAD_ID)
-        words = self.drop(self.source_embedding(source_ids), training=training)
+        words, mask = self.source_words(source_ids)
+        words = self.drop(words, training=training)
         _, [[context]] = self.encoder(words, mask=mask, training=training)
         if self.summarize is not None:
             context = self.summarize(context)

@@ -9,7 +9,6 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.ids import PAD_ID
 from zoo.layers import LSTMN
 from zoo.layers.configured import AboveZero, Rate, Size
 from zoo.models.seq2seq import Seq2SeqBackbone
@@ -107,11 +106,8 @@ class LSTMNEncoderDecoder(Seq2SeqBackbone):
             for name, kind in (("encoder", None), ("decoder", fusion))
         )
         self.drop = keras.layers.Dropout(dropout, dtype=policy)
-        self.output_layer = keras.layers.Dense(
-            self.target_size,
-            kernel_initializer=self._initializer(),
-            dtype=policy,
-            name="W",
+        self.output_layer = self.dense(
+            self.target_size, "W", kernel_initializer=self._initializer()
         )
         self.build(None)
 
@@ -130,9 +126,7 @@ class LSTMNEncoderDecoder(Seq2SeqBackbone):
 
     # === The contract ===
     def encode(self, source_ids: Tensor, training: bool = False) -> Memory:
-        source_ids = ops.cast(source_ids, "int32")
-        mask = ops.not_equal(source_ids, PAD_ID)
-        words = self.source_embedding(source_ids)
+        words, mask = self.source_words(source_ids)
         tapes, _, states = self.encoder.run(words, mask, training=training)
         return Memory(self.decoder.project_source(tapes, mask), states)
 

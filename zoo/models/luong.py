@@ -9,7 +9,6 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.ids import PAD_ID
 from zoo.layers import (
     AttentionCell,
     AttentionDecoder,
@@ -186,12 +185,11 @@ class Luong(Seq2SeqBackbone):
         self.readout_drop = keras.layers.Dropout(readout_dropout, dtype=policy)
         self.output_layer = None
         if not tie_embeddings:
-            self.output_layer = keras.layers.Dense(
+            self.output_layer = self.dense(
                 self.target_size,
+                "W_s",
                 use_bias=False,
                 kernel_initializer=self.uniform(),
-                dtype=policy,
-                name="W_s",
             )
         self.build(None)
 
@@ -223,9 +221,7 @@ class Luong(Seq2SeqBackbone):
 
     # === The contract ===
     def encode(self, source_ids: Tensor, training: bool = False) -> Memory:
-        source_ids = ops.cast(source_ids, "int32")
-        mask = ops.not_equal(source_ids, PAD_ID)
-        words = self.source_embedding(source_ids)
+        words, mask = self.source_words(source_ids)
         annotations, states = self.encoder(words, mask=mask, training=training)
         keys = self.decoder.cell.attention.project(annotations)
         return Memory(annotations, keys, mask, [x for pair in states for x in pair])

@@ -93,12 +93,8 @@ class RecurrentClassifier(Backbone):
             name="recurrent",
         )
         self.drop = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
-        self.hidden = keras.layers.Dense(
-            hidden_dim, activation="relu", dtype=self.dtype_policy, name="hidden"
-        )
-        self.output_layer = keras.layers.Dense(
-            len(self.classes), dtype=self.dtype_policy, name="output"
-        )
+        self.hidden = self.dense(hidden_dim, "hidden", activation="relu")
+        self.output_layer = self.dense(len(self.classes), "output")
         self.build(None)
 
     def build(self, input_shape: Shape | None = None) -> None:

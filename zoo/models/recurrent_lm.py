@@ -123,11 +123,8 @@ class RecurrentLM(Backbone):
             name="recurrent",
         )
         self.drop = keras.layers.Dropout(dropout, dtype=policy)
-        self.output_layer = keras.layers.Dense(
-            vocabulary_size,
-            kernel_initializer=self.uniform(),
-            dtype=policy,
-            name="W",
+        self.output_layer = self.dense(
+            vocabulary_size, "W", kernel_initializer=self.uniform()
         )
         self.build(None)
 

@@ -99,6 +99,11 @@ class Seq2SeqBackbone(Backbone):
         memory = self.encode(inputs[self.source_name], training=training)
         return memory, self.target_words(inputs["target_ids"], training)
 
+    def source_words(self, source_ids: Tensor) -> tuple[Tensor, Tensor]:
+        """The source's word vectors `(B, S, m)` and its mask `(B, S)`."""
+        source_ids = ops.cast(source_ids, "int32")
+        return self.source_embedding(source_ids), ops.not_equal(source_ids, PAD_ID)
+
     def target_words(self, target_ids: Tensor, training: bool = False) -> Tensor:
         """The word vectors that a loop over the target reads."""
         return self.token_embedding(ops.cast(target_ids, "int32"))

@@ -6,10 +6,8 @@
 from typing import Any, NamedTuple
 
 import keras
-from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.ids import PAD_ID
 from zoo.layers import RecurrentStack
 from zoo.layers.configured import AboveZero, Rate, Size
 from zoo.models.seq2seq import Seq2SeqBackbone, no_weights
@@ -115,13 +113,12 @@ class Seq2Seq(Seq2SeqBackbone):
             for name, reverse in (("encoder", self.reverse_source), ("decoder", False))
         )
         self.drop = keras.layers.Dropout(dropout, dtype=policy)
-        self.output_layer = keras.layers.Dense(
+        self.output_layer = self.dense(
             self.target_size,
+            "W",
             use_bias=use_bias,
             kernel_initializer=self.uniform(),
             bias_initializer=self.uniform(),
-            dtype=policy,
-            name="W",
         )
         self.build(None)
 
@@ -134,9 +131,7 @@ class Seq2Seq(Seq2SeqBackbone):
 
     # === The contract ===
     def encode(self, source_ids: Tensor, training: bool = False) -> Memory:
-        source_ids = ops.cast(source_ids, "int32")
-        mask = ops.not_equal(source_ids, PAD_ID)
-        words = self.source_embedding(source_ids)
+        words, mask = self.source_words(source_ids)
         _, states = self.encoder(words, mask=mask, training=training)
         return Memory(mask, states)
 

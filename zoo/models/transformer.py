@@ -134,9 +134,7 @@ class Transformer(Seq2SeqBackbone):
         self.drop = keras.layers.Dropout(dropout, dtype=policy)
         self.output_layer = None
         if not tie_embeddings:
-            self.output_layer = keras.layers.Dense(
-                self.target_size, use_bias=False, dtype=policy, name="output"
-            )
+            self.output_layer = self.dense(self.target_size, "output", use_bias=False)
         self.build(None)
 
     def _normal(self):

@@ -165,8 +165,7 @@ class ShowAttendTell(Seq2SeqBackbone):
                 name="encoder",
             )
         self.start_h, self.start_c = (
-            keras.layers.Dense(hidden_dim, activation="tanh", dtype=policy, name=name)
-            for name in ("f_h", "f_c")
+            self.dense(hidden_dim, name, activation="tanh") for name in ("f_h", "f_c")
         )
         layer = AdditiveAttention(attention_dim, dtype=policy, name="f_att")
         if attention == "hard":
@@ -185,15 +184,11 @@ class ShowAttendTell(Seq2SeqBackbone):
             name="decoder_cell",
         )
         self.decoder = ContextDecoder(cell, dtype=policy, name="decoder")
-        self.L_h, self.L_z = (
-            keras.layers.Dense(embedding_dim, use_bias=bias, dtype=policy, name=name)
-            for name, bias in (("L_h", True), ("L_z", False))
-        )
+        self.L_h = self.dense(embedding_dim, "L_h")
+        self.L_z = self.dense(embedding_dim, "L_z", use_bias=False)
         self.drop = keras.layers.Dropout(dropout, dtype=policy)
         self.seed_generator = keras.random.SeedGenerator()
-        self.output_layer = keras.layers.Dense(
-            self.target_size, dtype=policy, name="L_o"
-        )
+        self.output_layer = self.dense(self.target_size, "L_o")
         self.build(None)
 
     def build(self, input_shape: Shape | None = None) -> None:
@@ -248,9 +243,8 @@ class ShowAttendTell(Seq2SeqBackbone):
         return Memory(annotations, keys, mask, start)
 
     def _read_text(self, source_ids, training):
-        source_ids = ops.cast(source_ids, "int32")
-        mask = ops.not_equal(source_ids, PAD_ID)
-        words = self.drop(self.source_embedding(source_ids), training=training)
+        words, mask = self.source_words(source_ids)
+        words = self.drop(words, training=training)
         annotations, _ = self.encoder(words, mask=mask, training=training)
         return annotations, mask
 
