@@ -1,7 +1,6 @@
-"""Fast versions of the cells' time loops.
+"""Fast time loops, which run the steps that the layers and models have.
 
-The equations are in `zoo.layers`: cells, then attention, stand below this folder, the
-layers over sequences above it. Each loop equals the cell's plain step scanned over
-time, in values and gradients: `tests/layers/fast_loops` compares the two under every
-backend. docs/performance.md says why it is fast.
+Products whose factors are known are computed before a loop. `tests/layers/fast_loops`
+compares each loop with its step scanned over time, in values and gradients, under every
+backend. docs/performance.md says why they are fast.
 """
