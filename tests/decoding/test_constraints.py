@@ -11,7 +11,6 @@ from zoo.decoding.constraints import (
     replace_unknown_tokens,
     source_words,
 )
-from zoo.ids import END_ID
 from zoo.models import (
     Luong,
     LuongPreprocessor,
@@ -349,11 +348,3 @@ def test_where_all_is_banned_the_error_says_so(reader):
     banned = ["<unk>", *NO_WORDS, *reader.preprocessor.tokenizer.get_vocabulary()[4:]]
     with pytest.raises(ValueError, match="some word must not be banned"):
         reader.translate("a dog", banned=banned, min_length=3)
-
-
-@pytest.mark.once
-def test_a_search_takes_its_end():
-    with pytest.raises(ValueError, match="banned_ids=-1"):
-        BeamSearch(banned_ids=[-1])
-    with pytest.raises(ValueError, match=f"end token, {END_ID}"):
-        BeamSearch(banned_ids=[END_ID])

@@ -32,12 +32,9 @@ def test_the_batch_size_changes_nothing(translator, texts, lines):
     assert translator.translate(texts, **options) == lines
 
 
-def test_a_str_gives_a_str(translator, texts, lines):
-    assert isinstance(lines[2], str)
+def test_a_str_gives_a_str_and_no_text_no_translation(translator, texts, lines):
+    assert translator.translate(texts[2], beam_size=1, max_length=9) == lines[2]
     assert translator.translate([texts[2]], beam_size=1, max_length=9) == [lines[2]]
-
-
-def test_no_text_gives_no_translation(translator):
     assert translator.translate([]) == []
     assert translator.translate([], n_best=2, return_details=True) == []
 
@@ -127,18 +124,6 @@ def test_details_of_local_attention_have_its_windows(translator, texts):
             assert weights[:first].sum() == weights[last + 1 :].sum() == 0
             assert weights[first : last + 1].sum() > 0
     assert translator.translate("", **options).windows is None
-
-
-@pytest.mark.once
-def test_alignments_are_the_attention_paid_to_real_pieces(translator, texts):
-    records = translator.translate(
-        texts, beam_size=1, max_length=9, return_details=True
-    )
-    for record in records:
-        assert record.alignment.shape == (len(record.tokens), len(record.source_tokens))
-        sums = record.alignment.sum(axis=1)
-        assert (record.alignment >= 0).all() and (sums <= 1 + 1e-5).all()
-        assert (sums > 0).all()
 
 
 # === Length ===
@@ -259,15 +244,10 @@ def test_quantized_after_a_translation_is_translated_with_quantized_weights(
     [
         ({"beam_size": 0}, "beam_size=0"),
         ({"n_best": 6}, "n_best=6, beam_size=5"),
-        ({"n_best": 0}, "n_best=0"),
-        ({"length_penalty": -1.0}, "-1.0"),
-        ({"coverage_penalty": -0.5}, "-0.5"),
         ({"max_length": 0}, "max_length=0"),
         ({"max_length": 2.5}, "max_length=2.5"),
         ({"max_length": True}, "max_length=True"),
-        ({"min_length": -1}, "min_length=-1"),
         ({"min_length": 6, "max_length": 5}, "min_length=6, max_length=5"),
-        ({"length_normalization": "none"}, "length_normalization='none'"),
         ({"batch_size": 0}, "batch_size=0"),
         ({"batch_size": None}, "batch_size=None"),
     ],

@@ -177,12 +177,7 @@ def nest_results(
 ) -> Any:
     """Returns what was written for each of `count` sources, as `translate` does.
 
-    Args:
-        rows: a tuple for each hypothesis, the place of its source first.
-        written: their texts or records.
-        count: how many sources there are.
-        n_best: how many hypotheses of each.
-        single: whether a single source was given, not a list of one.
+    `rows` has a tuple for each hypothesis, the place of its source first.
     """
     results: list[Any] = [[] for _ in range(count)]
     for (i, *_), text in zip(rows, written, strict=True):

@@ -24,13 +24,7 @@ def by_length(rows: Rows, batch_size: int) -> Iterator[list[int]]:
 
 
 def warn_of_parts(rows: Rows, longest: int, more: str = "") -> None:
-    """Warns if rows have more than `longest` words and are read in parts.
-
-    Args:
-        rows: word ids.
-        longest: maximum words of a part.
-        more: consequence, appended to the warning.
-    """
+    """Warns if rows have more than `longest` words and are read in parts."""
     if long := sum(len(row) > longest for row in rows):
         warn_caller(
             f"{long} of {len(rows)} texts have more than {longest} words and were read "
@@ -47,11 +41,6 @@ def batches(
     to rows whose bucket is more than twice that of its shortest ones in any column.
     Nor does it have more than `POSITIONS` words in a column, padding included, unless a
     single row is longer.
-
-    Args:
-        order: indices of rows, sorted by length.
-        batch_size: maximum rows of a batch.
-        *columns: lists of rows.
     """
     batch: list[int] = []
     least: list[int] = []
@@ -111,11 +100,6 @@ def in_threads(
     """Applies a function to items as `map` does, several at a time.
 
     What computes must leave Python's lock to the others meanwhile.
-
-    Args:
-        workers: the number of threads.
-        function: the function.
-        items: its arguments.
     """
     items = list(items)
     if workers == 1 or len(items) < 2:

@@ -26,18 +26,10 @@ _keeping = threading.RLock()
 def compiled(
     model: Any, key: Hashable, function: Callable[..., tuple[Tensor, ...]]
 ) -> Callable[..., list[np.ndarray]]:
-    """Returns a compiled version of a function that reads a model's weights.
+    """Compiles a function of tensors, to a tuple of them, that reads a model's weights.
 
-    It is kept with the model and reused for the same key until the model's variables
-    are replaced (another backbone, quantization).
-
-    Args:
-        model: a Keras model.
-        key: identifies the function among those of the model.
-        function: function of tensors that returns a tuple of tensors.
-
-    Returns:
-        A function of NumPy arrays that returns a list of NumPy arrays.
+    It takes and returns NumPy arrays; it is kept with the model and reused for the same
+    key until the model's variables are replaced (another backbone, quantization).
     """
     # A partial, since TensorFlow counts the programs of one function as retracings.
     whole = functools.partial(_share_lora_sums, model, function)
@@ -45,13 +37,7 @@ def compiled(
 
 
 def cached_on_model(model: Any, key: Hashable, make: Callable[[list[Any]], Any]) -> Any:
-    """Returns what `make` makes of a model's variables, kept with it as `compiled` is.
-
-    Args:
-        model: a Keras model.
-        key: identifies it among what is kept.
-        make: function of the list of the model's variables.
-    """
+    """Keeps what `make` makes of a model's variables with it, as `compiled` is."""
     variables = list(model.variables)
     with _keeping:  # two batches at a time may ask for it
         previous, made = model.__dict__.get("_compiled", ([], {}))
@@ -136,16 +122,11 @@ def can_trace(model: Any) -> bool:
 def traced(
     model: Any, key: Hashable, function: Callable[[Any, Any], Any], *given: Any
 ) -> Callable[[Any], Any]:
-    """Returns a function of two structures of tensors, traced, as one of the first.
+    """Traces a function of two structures of tensors that returns one like the first.
 
-    The traced program is kept with the model and takes the weights as arguments.
-
-    Args:
-        model: one that `can_trace` accepts.
-        key: identifies the function among those of the model.
-        function: function of `given` that returns a structure like the first.
-        *given: two structures of tensors. What isn't a tensor, such as None, is part of
-            what is traced; the second structure is the same at each call.
+    The result is a function of the first; the second is the same at each call. What
+    isn't a tensor, such as None, is part of what is traced. The program is kept with
+    the model and takes the weights as arguments.
     """
     import torch
 

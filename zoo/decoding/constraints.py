@@ -52,20 +52,7 @@ def read_constraints(
 ) -> Constraints:
     """Returns the constraints on the translations of texts.
 
-    Args:
-        preprocessor: a `zoo.text.TranslatorPreprocessor`.
-        texts: the texts.
-        max_length: maximum pieces of a translation, the end token included, or None.
-        prefix: see `zoo.models.Translator.translate`.
-        banned: see there.
-        terms: see there.
-
-    Raises:
-        TypeError: for a prefix or banned piece that is not a str, or terms that are no
-            dicts of str.
-        ValueError: for a banned piece that is not in the vocabulary, another number
-            of prefixes or terms than of texts, those that do not fit into `max_length`,
-            a blank key or term, or a term with unknown or banned pieces.
+    `zoo.models.Translator.translate` documents the arguments and errors.
     """
     found = Constraints()
     if prefix is not None:

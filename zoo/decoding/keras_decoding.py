@@ -36,11 +36,6 @@ def map_batches(function: Callable[..., Any], batches: Iterable[Any]) -> Iterato
 
     As many cores are taken as torch has threads, or `OMP_NUM_THREADS` says. Torch's
     threads are shared out, and callers in several threads take turns.
-
-    Args:
-        function: function of a batch, which compiles or traces its programs by
-            `zoo.decoding.compiled`.
-        batches: its arguments.
     """
     batches = list(batches)
     if len(batches) < 2:

@@ -126,37 +126,39 @@ def classify_ids(task: Any, rows: Rows, batch_size: int = 32) -> np.ndarray:
     """Returns the most probable class of each row of word ids, an int array.
 
     Rows of more than `LONGEST` words are cut, with a warning.
-
-    Args:
-        task: a `zoo.models.SentimentClassifier`.
-        rows: word ids.
-        batch_size: rows read together.
     """
     return class_logits(task, rows, batch_size).argmax(-1).astype("int32")
 
 
 def class_logits(task: Any, rows: Rows, batch_size: int = 32) -> np.ndarray:
     """Returns the logits `(N, classes)` of rows of word ids; see `classify_ids`."""
-    positive("batch_size", batch_size)
-    rows = cut_rows(rows, LONGEST)
-    logits = np.zeros((len(rows), len(task.backbone.classes)), "float32")
-    for chosen in by_length(rows, batch_size):
-        ids = pad_batch([rows[i] for i in chosen], batch_size)
-        logits[chosen] = task.logits({"token_ids": ids})[: len(chosen)]
-    return logits
+    found = _rows_of(task.logits, cut_rows(rows, LONGEST), batch_size)
+    empty = np.zeros((0, len(task.backbone.classes)), "float32")
+    return np.stack(found).astype("float32") if found else empty
 
 
 def attended(task: Any, rows: Rows, batch_size: int = 32) -> list[Any]:
     """Returns each row's `Classification.attention`."""
-    rows = [row[:LONGEST] for row in rows]
+    sizes = [min(len(row), LONGEST) for row in rows]
+    cut = [row[:LONGEST] for row in rows]
+    found = _rows_of(task.attention, cut, batch_size)
+    return [
+        None if x is None else x[:size, : size + 1].astype("float32")
+        for x, size in zip(found, sizes, strict=True)
+    ]
+
+
+def _rows_of(function, rows, batch_size):
+    """The rows of what a function of ids returns; None for each if it returns None."""
+    positive("batch_size", batch_size)
     found: list[Any] = [None] * len(rows)
     for chosen in by_length(rows, batch_size):
         ids = pad_batch([rows[i] for i in chosen], batch_size)
-        weights = task.attention({"token_ids": ids})
-        if weights is None:
+        outputs = function({"token_ids": ids})
+        if outputs is None:
             break
-        for i, matrix in zip(chosen, weights, strict=False):
-            found[i] = matrix[: len(rows[i]), : len(rows[i]) + 1].astype("float32")
+        for i, output in zip(chosen, outputs, strict=False):
+            found[i] = output
     return found
 
 
@@ -174,11 +176,6 @@ def tag_words(
 
     A sentence of more than `LONGEST` words is read in overlapping parts, with a
     warning, so that each tag has some context.
-
-    Args:
-        task: a `zoo.models.BiRNNTagger`.
-        rows: the words of each sentence.
-        batch_size: sentences, or parts of them, read together.
     """
     positive("batch_size", batch_size)
     warn_of_parts(rows, LONGEST)

@@ -88,14 +88,6 @@ def score_rows(task: Any, rows: Rows, batch_size: int = 32) -> np.ndarray:
 
     To bound memory, a row of more than `LONGEST` words is read in parts with the state
     carried over; an LSTMN's tapes restart with each part, which gives a warning.
-
-    Args:
-        task: a `zoo.models.RecurrentCausalLM`.
-        rows: word ids.
-        batch_size: rows read together.
-
-    Returns:
-        One float per row.
     """
     positive("batch_size", batch_size)
     read = [[END_ID, *row] for row in rows]
@@ -139,11 +131,8 @@ def document_scores(
 ) -> np.ndarray:
     """Computes log-probabilities of rows that form one text, carrying the state over.
 
-    Args:
-        task: a `zoo.models.RecurrentCausalLM`.
-        rows: word ids.
-        streams: number of equal parts to read in parallel, each from a zero state.
-        length: words of a segment.
+    The text is read in segments of `length` words, in so many equal parts (`streams`)
+    in parallel, each from a zero state.
 
     Returns:
         Floats `(segments, streams)`, which sum to that of the text.

@@ -300,14 +300,9 @@ class Search:
     def best_rows(
         self, ids: np.ndarray, scores: np.ndarray
     ) -> list[tuple[list[int], float]]:
-        """Returns the hypotheses of one row of a result, without end tokens.
+        """Returns at most `n_best` pairs of ids and score of one row, best first.
 
-        Args:
-            ids: int `(K, steps)`.
-            scores: `(K,)`.
-
-        Returns:
-            At most `n_best` pairs of ids and score, best first.
+        The ids `(K, steps)` lose what follows the end token, and that.
         """
         rows = [ids[k].tolist() for k in range(self.n_best) if scores[k] > LOW / 2]
         end = self.end_id
@@ -316,12 +311,9 @@ class Search:
 
 
 def check_found(scores: np.ndarray, places: Sequence[int], name: str) -> None:
-    """Raises a ValueError if a sentence has no hypothesis of finite score.
+    """Raises a ValueError if one of the sentences has no hypothesis of finite score.
 
-    Args:
-        scores: the search's, `(n, K)`.
-        places: where each sentence stands in the caller's argument.
-        name: that argument's name.
+    `places` tells where each stands in the caller's argument of that name.
     """
     for row, place in zip(scores, places, strict=True):
         if not row[0] > LOW / 2:
