@@ -155,7 +155,7 @@ def adding_and_order(run: Any, task: str) -> dict[str, Any]:
 
     from zoo.data.generated import lstm_tasks
     from zoo.training import Monitor
-    from zoo.training.batches.drawn import DrawnBatches
+    from zoo.training.batches.padded_batches import GeneratedBatches
 
     settings = run.settings
     if task == "adding":
@@ -188,7 +188,7 @@ def adding_and_order(run: Any, task: str) -> dict[str, Any]:
         }
 
     model = make_model(settings, task, *sizes)
-    batches = DrawnBatches(
+    batches = GeneratedBatches(
         lambda count, epoch: draw(count, _TRAIN, epoch),
         settings.sequences,
         NETS[task].batch_size,

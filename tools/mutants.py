@@ -32,7 +32,7 @@ PARTS = {
     "decoding": ["zoo/decoding"],
     "text": ["zoo/text"],
     "presets": ["zoo/presets"],
-    "checkpoint": ["zoo/training/checkpoint.py"],
+    "checkpoint": ["zoo/training/fit/checkpoint.py"],
 }
 TIMEOUT = 600  # seconds; a fault that makes a loop endless is caught
 # What stands in the place of an operator.

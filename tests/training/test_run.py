@@ -9,8 +9,8 @@ import pytest
 from tests.training.small_run import read_arrays, read_log
 from zoo.cli import main
 from zoo.training import ArrayBatches, Monitor, Optimizer, Recipe, at_least, run_recipe
-from zoo.training.checkpoint import read_state
 from zoo.training.config import read_configuration
+from zoo.training.fit.checkpoint import read_state
 
 pytestmark = pytest.mark.once  # test_translation.py resumes under each backend
 

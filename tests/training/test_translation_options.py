@@ -20,11 +20,11 @@ from zoo.training import (
     ScheduledSampling,
     Translation,
     WordDropout,
-    callbacks,
     parallel,
     prepare_optimizer,
     translation_recipe,
 )
+from zoo.training.fit import checkpoint
 
 pytestmark = pytest.mark.once
 
@@ -78,7 +78,7 @@ def runs(tmp_path_factory):
     def pairs(count, seed):
         return reversal_pairs(min(count, 40), seed, longest=2)
 
-    on_epoch_end = callbacks.Checkpoint.on_epoch_end
+    on_epoch_end = checkpoint.Checkpoint.on_epoch_end
 
     def copy(self, epoch, logs=None):
         on_epoch_end(self, epoch, logs)
@@ -87,7 +87,7 @@ def runs(tmp_path_factory):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parallel, "reversal_pairs", pairs)
-        patch.setattr(callbacks.Checkpoint, "on_epoch_end", copy)
+        patch.setattr(checkpoint.Checkpoint, "on_epoch_end", copy)
         found = []
         for seed, folder in enumerate(folders):
             keras.utils.set_random_seed(seed)  # another process has another state

@@ -24,12 +24,10 @@ from zoo.training import (
     Scale,
     Translation,
     WarmupLinearDecay,
-    callbacks,
-    interrupts,
     parallel,
     translation_recipe,
-    validation,
 )
+from zoo.training.fit import checkpoint, interrupts, progress, validation
 
 
 def optimizer(steps, epochs):
@@ -109,8 +107,8 @@ PLACES = {
     "before a rename": (os, "replace", _wait),
     "evaluating": (validation.Validation, "translate", _wait),
     "before the log": (keras.callbacks.CSVLogger, "on_epoch_end", _wait),
-    "after the log": (callbacks.Checkpoint, "on_epoch_end", _wait),
-    "a step": (callbacks.Progress, "on_train_batch_end", _wait),
+    "after the log": (checkpoint.Checkpoint, "on_epoch_end", _wait),
+    "a step": (progress.Progress, "on_train_batch_end", _wait),
     "a full disk": (np, "savez", _fill_the_disk),
 }
 

@@ -4,7 +4,7 @@
 
 Small models are trained for six epochs in batches of four shapes, on a GPU if there is
 one: twice by Keras's own steps, which shows how far those differ from each other, and
-once by steps that are recorded at once (`zoo.training.fast.recorded`). After each epoch
+once by steps that are recorded at once (`zoo.training.fast.traced_steps`). After each epoch
 free memory is filled with NaN, which a CUDA graph that reads it takes for its
 constants. Printed is a line of JSON. It ends with an error if steps were not recorded,
 if a loss is not finite, or if losses differ by more than 0.001 and by more than ten
@@ -30,7 +30,7 @@ from zoo.models import (
     TransformerTranslator,
 )
 from zoo.training import PairBatches, compile_for_training
-from zoo.training.fast.recorded import record_steps
+from zoo.training.fast.traced_steps import trace_steps
 
 WORDS, ROWS, UNITS = 2000, 64, 128
 SHAPES = (6, 12, 18, 24)  # words of a sentence, at most
@@ -69,7 +69,7 @@ def train(make, after):
     batches = PairBatches(rows, targets, batch_size=ROWS, seed=1, buckets=buckets)
     keras.utils.set_random_seed(1)
     model = compile_for_training(make(), keras.optimizers.Adam(1e-3))
-    record_steps(model, after)
+    trace_steps(model, after)
     overwrite = keras.callbacks.LambdaCallback(on_epoch_end=overwrite_memory)
     options = {"shuffle": False, "verbose": 0, "callbacks": [overwrite]}
     found = model.fit(batches, epochs=EPOCHS, **options)

@@ -118,8 +118,8 @@ def run(name, seed, work):
     Returns:
         Exit code: 0; 130 or 143 after a signal, when the same command goes on.
     """
-    from zoo.training import interrupts
     from zoo.training.fast.process import start_backend, tune_process
+    from zoo.training.fit import interrupts
 
     if _is_done(name, seed):
         return 0
@@ -166,7 +166,7 @@ def _row(name, seed, work):
 
 def train(arm, seed, folder, command):
     """Trains a run in its folder, going on from its checkpoint if there is one."""
-    from zoo.training import interrupts
+    from zoo.training.fit import interrupts
     from zoo.training.recipe import run_with
     from zoo.training.recipes.arguments import Arguments
 

@@ -107,7 +107,7 @@ class Reinforced:
         )
         mean = ops.mean(log_likelihood)
         self.baseline.assign(0.9 * self.baseline + 0.1 * mean)
-        return total + ops.sum(added) / ops.maximum(loss.count(weights), 1.0)
+        return total + loss.mean(ops.sum(added), loss.count(weights))
 
     def get_config(self) -> dict[str, Any]:
         arguments = {"reward": self.reward, "entropy": self.entropy}

@@ -62,7 +62,7 @@ class Seq2SeqTask(KerasDecoder, TextTask):
     ) -> Tensor:
         """Returns a `SmoothedCrossEntropy` of `features`, without their logits.
 
-        See `zoo.training.WithoutLogits`.
+        See `zoo.training.LogitFreeTrainer`.
         """
         weights = self.backbone.output_weights()
         return loss.projected(features, *weights, y, sample_weight)

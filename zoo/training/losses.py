@@ -1,12 +1,19 @@
 """The training loss, and the perplexity that goes with it."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import ops
 
 from zoo.backend import Tensor
+from zoo.checks import one_of, rate
 from zoo.training.fast.projection import projected_cross_entropy
+
+
+def mean(total: Tensor, count: Tensor) -> Tensor:
+    """The loss of a batch of which nothing is on another device."""
+    return total / ops.maximum(count, 1.0)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -43,17 +50,10 @@ class SmoothedCrossEntropy(keras.losses.Loss):
     ) -> None:
         kwargs.pop("reduction", None)
         super().__init__(name=name, reduction="sum", **kwargs)
-        if not 0 <= smoothing < 1:
-            raise ValueError(
-                f"`smoothing` must be in [0, 1). Received: smoothing={smoothing!r}"
-            )
-        if normalize not in ("tokens", "sentences"):
-            raise ValueError(
-                '`normalize` must be "tokens" or "sentences". '
-                f"Received: normalize={normalize!r}"
-            )
-        self.smoothing = smoothing
-        self.normalize = normalize
+        self.smoothing = rate("smoothing", smoothing)
+        self.normalize = one_of("normalize", normalize, ("tokens", "sentences"))
+        # Of several devices, each has a share of the batch.
+        self.mean: Callable[[Tensor, Tensor], Tensor] = mean
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         y_pred = ops.cast(y_pred, "float32")
@@ -67,8 +67,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
     def __call__(
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
     ) -> Any:
-        total, count = self.sums(y_true, y_pred, sample_weight)
-        return total / ops.maximum(count, 1.0)
+        return self.mean(*self.sums(y_true, y_pred, sample_weight))
 
     def sums(
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
@@ -78,9 +77,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         Over the parts of a batch both add up, which their quotient doesn't.
         """
         losses = self.call(y_true, y_pred)
-        if sample_weight is None:
-            sample_weight = ops.ones_like(losses)
-        weights = ops.cast(sample_weight, losses.dtype)
+        weights = _weights(sample_weight, y_pred)
         return ops.sum(losses * weights), self.count(weights)
 
     def projected(
@@ -93,7 +90,7 @@ class SmoothedCrossEntropy(keras.losses.Loss):
     ) -> Tensor:
         """The loss of the logits `features @ kernel + bias`, without these logits.
 
-        `zoo.training.WithoutLogits` trains with it: see
+        `zoo.training.LogitFreeTrainer` trains with it: see
         `zoo.training.fast.projection.projected_cross_entropy`.
 
         Args:
@@ -102,27 +99,11 @@ class SmoothedCrossEntropy(keras.losses.Loss):
             bias: `(V,)`, or None.
             y_true, sample_weight: as in a call.
         """
-        total, count = self.projected_sums(
-            features, kernel, bias, y_true, sample_weight
-        )
-        return total / ops.maximum(count, 1.0)
-
-    def projected_sums(
-        self,
-        features: Tensor,
-        kernel: Tensor,
-        bias: Tensor,
-        y_true: Tensor,
-        sample_weight: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """`sums` of the logits `features @ kernel + bias`, without these logits."""
-        if sample_weight is None:
-            sample_weight = ops.ones(ops.shape(features)[:2])
-        weights = ops.cast(sample_weight, "float32")
+        weights = _weights(sample_weight, features)
         total = projected_cross_entropy(
             features, kernel, bias, y_true, weights, self.smoothing
         )
-        return total, self.count(weights)
+        return self.mean(total, self.count(weights))
 
     def count(self, weights: Tensor) -> Tensor:
         """The divisor of a batch's summed loss, for weights `(B, T)`."""
@@ -136,6 +117,13 @@ class SmoothedCrossEntropy(keras.losses.Loss):
             "smoothing": self.smoothing,
             "normalize": self.normalize,
         }
+
+
+def _weights(sample_weight, outputs):
+    """The weights `(B, T)` of outputs `(B, T, …)`: 1 if none are given."""
+    if sample_weight is None:
+        return ops.ones(ops.shape(outputs)[:2])
+    return ops.cast(sample_weight, "float32")
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -165,12 +153,9 @@ class Perplexity(keras.metrics.Metric):
     def update_state(
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
     ) -> None:
-        losses = self.loss.call(y_true, y_pred)
-        if sample_weight is None:
-            sample_weight = ops.ones_like(losses)
-        weights = ops.cast(sample_weight, losses.dtype)
-        self.total.assign_add(ops.sum(losses * weights))
-        self.count.assign_add(ops.sum(weights))
+        total, count = self.loss.sums(y_true, y_pred, sample_weight)
+        self.total.assign_add(total)
+        self.count.assign_add(count)
 
     def result(self) -> Tensor:
-        return ops.exp(self.total / ops.maximum(self.count, 1.0))
+        return ops.exp(mean(self.total, self.count))

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import zoo
-from zoo.training import interrupts
 from zoo.training.config import ConfigurationError, checkpoints, clear, only_run_in
+from zoo.training.fit import interrupts
 from zoo.training.recipes.arguments import Arguments, parse
 from zoo.training.recipes.choices import settable_arguments
 from zoo.training.recipes.user_text import UserText, choose, given_files
@@ -207,8 +207,8 @@ def _start_backend(devices):
         start_backend(devices)
         start_tensorflow(devices)  # Keras's seeds import it if it is installed
         from zoo.data import CorpusError
-        from zoo.training.checkpoint import CheckpointError
         from zoo.training.distribute import DistributionError
+        from zoo.training.fit.checkpoint import CheckpointError
     finally:
         interrupts.release()
     zoo_errors = CheckpointError, ConfigurationError, CorpusError, DistributionError

@@ -18,15 +18,15 @@ from zoo.presets.registry import RUN_PRESETS, find
 from zoo.presets.save import in_float32, save_preset, use_of
 from zoo.strings import counted
 from zoo.training import config
-from zoo.training.callbacks import Checkpoint, Monitor
 from zoo.training.card_metadata import of_user_text, origin
-from zoo.training.checkpoint import load_weights, read_state
 from zoo.training.distribute import Distribution, DistributionError
-from zoo.training.fast.compiling import compile_with
+from zoo.training.fast.logit_free import compile_for_training
 from zoo.training.fast.process import choose_threads
-from zoo.training.loop import Loop
+from zoo.training.fit.checkpoint import Checkpoint, Monitor, read_state
+from zoo.training.fit.loop import Loop
+from zoo.training.fit.run_files import load_weights
+from zoo.training.fit.validation import Scores
 from zoo.training.recipes.arguments import Arguments, recorded_options
-from zoo.training.validation import Scores
 
 LOSS = Monitor("loss", "min")
 
@@ -242,7 +242,7 @@ class Run:
             model = self.distribution.model(model)
             with config.refused_as("optimizer"):
                 optimizer = self.settings.optimizer(steps, epochs)
-            return compile_with(model, optimizer, loss, self.distribution)
+            return compile_for_training(model, optimizer, self.distribution, loss=loss)
 
     def _write_configuration(self):
         if self._command is not None and self.distribution.main:

@@ -23,8 +23,8 @@ from zoo.analysis.training_plot import (
 )
 from zoo.files import write_bytes
 from zoo.strings import counted, duration
-from zoo.training.batches.samples import read_samples, translation_of
-from zoo.training.checkpoint import read_state
+from zoo.training.fit.checkpoint import read_state
+from zoo.training.fit.run_files import read_samples, translation_of
 
 _PAGE = Path(__file__).with_name("run_report.html")
 

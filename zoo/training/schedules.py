@@ -8,8 +8,15 @@ from keras import ops
 from zoo.checks import above_zero, positive
 
 
+class _Schedule(keras.optimizers.schedules.LearningRateSchedule):
+    """A schedule whose attributes are its arguments."""
+
+    def get_config(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
 @keras.saving.register_keras_serializable(package="zoo")
-class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
+class WarmupLinearDecay(_Schedule):
     """Rises linearly to `peak` in `warmup` steps, then falls linearly to 0 at `total`.
 
     Args:
@@ -31,19 +38,14 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
         self.peak, self.warmup, self.total = float(peak), int(warmup), int(total)
 
     def __call__(self, step: Any) -> Any:
-        """Returns the learning rate of a step."""
         step = ops.cast(step, "float32")
         rise = (step + 1.0) / max(self.warmup, 1)
         fall = (self.total - step) / (self.total - self.warmup)
         return self.peak * ops.clip(ops.minimum(rise, fall), 0.0, 1.0)
 
-    def get_config(self) -> dict[str, Any]:
-        """Returns the schedule's arguments."""
-        return {"peak": self.peak, "warmup": self.warmup, "total": self.total}
-
 
 @keras.saving.register_keras_serializable(package="zoo")
-class HalvingSchedule(keras.optimizers.schedules.LearningRateSchedule):
+class HalvingSchedule(_Schedule):
     """Constant for `start` epochs, then halved at once and every `every` epochs.
 
     - Luong et al. 2015, section 4.1: rate 1, halved every epoch after the 5th, with
@@ -74,7 +76,6 @@ class HalvingSchedule(keras.optimizers.schedules.LearningRateSchedule):
         self.steps_per_epoch = positive("steps_per_epoch", steps_per_epoch)
 
     def __call__(self, step: Any) -> Any:
-        """Returns the learning rate of a step."""
         # A quarter of a step keeps rounding from shifting whole and half epochs: a
         # compiler may turn the division into a product.
         late = ops.cast(step, "int32") - self.start * self.steps_per_epoch
@@ -82,18 +83,9 @@ class HalvingSchedule(keras.optimizers.schedules.LearningRateSchedule):
         halvings = ops.floor(late / (self.every * self.steps_per_epoch)) + 1.0
         return self.rate * ops.power(0.5, ops.maximum(halvings, 0.0))
 
-    def get_config(self) -> dict[str, Any]:
-        """Returns the schedule's arguments."""
-        return {
-            "rate": self.rate,
-            "start": self.start,
-            "steps_per_epoch": self.steps_per_epoch,
-            "every": self.every,
-        }
-
 
 @keras.saving.register_keras_serializable(package="zoo")
-class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
+class InverseSquareRoot(_Schedule):
     """Rises linearly to `peak` in `warmup` steps, then falls as 1/√step.
 
     Args:
@@ -113,18 +105,13 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
         self.peak, self.warmup = float(peak), positive("warmup", warmup)
 
     def __call__(self, step: Any) -> Any:
-        """Returns the learning rate of a step."""
         step = ops.cast(step, "float32") + 1.0  # the papers count from 1
         rise, fall = step / self.warmup, ops.sqrt(self.warmup / step)
         return self.peak * ops.minimum(rise, fall)
 
-    def get_config(self) -> dict[str, Any]:
-        """Returns the schedule's arguments."""
-        return {"peak": self.peak, "warmup": self.warmup}
-
 
 @keras.saving.register_keras_serializable(package="zoo")
-class NoamSchedule(InverseSquareRoot):
+class NoamSchedule(_Schedule):
     """The schedule of Vaswani et al. 2017, equation 3.
 
     rate = d^-0.5 · min(step^-0.5, step · warmup^-1.5)
@@ -143,20 +130,16 @@ class NoamSchedule(InverseSquareRoot):
     """
 
     def __init__(self, hidden_dim: int, warmup: int = 4000, factor: float = 1.0):
-        self.hidden_dim, self.factor = positive("hidden_dim", hidden_dim), float(factor)
-        super().__init__(factor * (hidden_dim * max(warmup, 1)) ** -0.5, warmup)
+        self.hidden_dim = positive("hidden_dim", hidden_dim)
+        self.warmup, self.factor = positive("warmup", warmup), float(factor)
 
-    def get_config(self) -> dict[str, Any]:
-        """Returns the schedule's arguments."""
-        return {
-            "hidden_dim": self.hidden_dim,
-            "warmup": self.warmup,
-            "factor": self.factor,
-        }
+    def __call__(self, step: Any) -> Any:
+        peak = self.factor * (self.hidden_dim * self.warmup) ** -0.5
+        return InverseSquareRoot(peak, self.warmup)(step)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class PerUpdate(keras.optimizers.schedules.LearningRateSchedule):
+class PerUpdate(_Schedule):
     """Makes a schedule count updates under gradient accumulation.
 
     Keras calls a schedule with the number of batches. This one calls another with the
@@ -173,22 +156,16 @@ class PerUpdate(keras.optimizers.schedules.LearningRateSchedule):
     """
 
     def __init__(self, schedule: Any, batches: int):
+        if isinstance(schedule, dict):  # of a configuration
+            schedule = keras.optimizers.schedules.deserialize(schedule)
         self.schedule, self.batches = schedule, int(batches)
 
     def __call__(self, step: Any) -> Any:
-        """Returns the learning rate of a step."""
         return self.schedule(ops.cast(step, "int32") // self.batches)
 
     def get_config(self) -> dict[str, Any]:
-        """Returns the schedule's arguments."""
-        serialize = keras.optimizers.schedules.serialize
-        return {"schedule": serialize(self.schedule), "batches": self.batches}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "PerUpdate":
-        """Makes the schedule from its arguments."""
-        deserialize = keras.optimizers.schedules.deserialize
-        return cls(deserialize(config["schedule"]), config["batches"])
+        schedule = keras.optimizers.schedules.serialize(self.schedule)
+        return {"schedule": schedule, "batches": self.batches}
 
 
 class Plateau(keras.callbacks.ReduceLROnPlateau):

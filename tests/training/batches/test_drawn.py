@@ -1,6 +1,6 @@
 import numpy as np
 
-from zoo.training.batches.drawn import DrawnBatches
+from zoo.training.batches.padded_batches import GeneratedBatches
 
 
 def draw(count, epoch):
@@ -9,7 +9,7 @@ def draw(count, epoch):
 
 
 def test_an_epochs_examples_are_drawn_anew_and_the_same_again():
-    batches = DrawnBatches(draw, count=12, batch_size=4)
+    batches = GeneratedBatches(draw, count=12, batch_size=4)
     assert (len(batches), batches.tokens, batches.unit) == (3, 12, "sequences")
     first = [batches[i][0]["x"] for i in range(3)]
     np.testing.assert_array_equal(np.concatenate(first), draw(12, 0)[0]["x"])

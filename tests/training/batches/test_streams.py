@@ -7,7 +7,7 @@ from tests.marks import once
 from zoo.models import RecurrentLM
 from zoo.training import SmoothedCrossEntropy
 from zoo.training.batches.streams import CarriedState, StreamBatches
-from zoo.training.fast.compiling import compile_with
+from zoo.training.fast.logit_free import compile_for_training
 
 ROWS = [[4, 5, 6], [7, 8], [4, 4, 8, 6, 5], [6], [8, 8, 7]]
 
@@ -15,7 +15,7 @@ ROWS = [[4, 5, 6], [7, 8], [4, 4, 8, 6, 5], [6], [8, 8, 7]]
 def make(cell="lstm", rate=1e-9):
     backbone = RecurrentLM(9, 4, 5, num_layers=2, cell=cell, initializer_range=0.8)
     model = CarriedState(randomize(backbone), 2)
-    compile_with(model, keras.optimizers.SGD(rate), SmoothedCrossEntropy())
+    compile_for_training(model, keras.optimizers.SGD(rate), loss=SmoothedCrossEntropy())
     return model, StreamBatches(ROWS, batch_size=2, length=4)
 
 

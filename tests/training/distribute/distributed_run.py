@@ -11,7 +11,8 @@ import signal
 import sys
 
 from zoo.data import reversal_pairs
-from zoo.training import Scale, callbacks, parallel, run_recipe, translation_recipe
+from zoo.training import Scale, parallel, run_recipe, translation_recipe
+from zoo.training.fit import progress
 
 
 def translator():
@@ -71,12 +72,12 @@ if __name__ == "__main__":
         cpu = tf.config.list_physical_devices("CPU")[0]
         parts = [tf.config.LogicalDeviceConfiguration()] * int(devices)
         tf.config.set_logical_device_configuration(cpu, parts)
-    advance = callbacks.Progress.on_train_batch_end
+    advance = progress.Progress.on_train_batch_end
 
     def die(self, batch, logs=None):
         advance(self, batch, logs)
         if batch == int(dies):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    callbacks.Progress.on_train_batch_end = die
+    progress.Progress.on_train_batch_end = die
     sys.exit(main(arguments))

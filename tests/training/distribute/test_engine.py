@@ -1,15 +1,11 @@
-import contextlib
-import json
 from types import SimpleNamespace
 
 import keras
 import numpy as np
 import pytest
-from keras import ops
 
-from zoo.training import PairBatches, SmoothedCrossEntropy
-from zoo.training.distribute import Distribution, DistributionError, SingleDevice, start
-from zoo.training.distribute.engine import ShardLoss, Together
+from zoo.training import EpochGuard, Loop, PairBatches, SmoothedCrossEntropy
+from zoo.training.distribute import Distribution, DistributionError, start
 
 BACKEND = keras.backend.backend()
 LAUNCHERS = {  # settings that don't fit: an address or a number is missing
@@ -103,36 +99,33 @@ def test_a_batch_without_a_row_for_each_device_is_refused():
     Distribution().shard(batches)
 
 
-def test_process_0_alone_has_the_callbacks_that_write():
-    order, log, batches = object(), object(), SimpleNamespace(seed=1, start=0)
-    assert Distribution().callbacks([order], [log], batches) == [order, log]
-    for process, expected in ((0, [order, log]), (1, [order])):
-        *found, last = Two(process).callbacks([order], [log], batches)
-        assert found == expected and isinstance(last, Together)
-
-
 def test_all_stop_when_process_0_stops():
-    batches = SimpleNamespace(seed=1, start=0)
     for process, own, expected in ((0, True, True), (1, False, True), (1, True, False)):
-        together = Together(Two(process, said(expected)), batches)
-        together.set_model(SimpleNamespace(stop_training=own))
-        together.on_epoch_end(0)
-        assert together.model.stop_training is expected
+        loop = SimpleNamespace(
+            distribution=Two(process, said(expected)),
+            model=SimpleNamespace(stop_training=own),
+        )
+        Loop._stop_together(loop, 0, None)
+        assert loop.model.stop_training is expected
 
 
 def test_seeds_follow_the_place_in_the_run_and_not_where_it_was_resumed():
-    straight, resumed = (
-        Together(Two(1), SimpleNamespace(seed=7, start=start)) for start in (0, 2)
-    )
-    for together, steps in ((straight, 4), (resumed, 2)):
-        together.on_epoch_begin(3)
+    found = []
+    for first, steps in ((0, 4), (2, 2)):
+        batches = SimpleNamespace(seed=7, start=first)
+        loop = SimpleNamespace(
+            batches=batches, distribution=Two(1), checkpoint=None, state={"step": first}
+        )
+        guard = EpochGuard(loop, None)
+        guard.epoch, guard.generator = 3, None
         for step in range(steps):
-            together.on_train_batch_begin(step)
-    assert straight.distribution.seeds == [(7, 3, step) for step in range(4)]
-    assert resumed.distribution.seeds == straight.distribution.seeds[2:]
+            guard.on_train_batch_begin(step)
+        found.append(loop.distribution.seeds)
+    assert found[0] == [(7, 3, step) for step in range(4)]
+    assert found[1] == found[0][2:]
 
 
-# === Losses and weights ===
+# === Losses ===
 
 
 @pytest.mark.parametrize("normalize", ["tokens", "sentences"])
@@ -143,47 +136,12 @@ def test_the_shares_of_a_loss_make_that_of_the_whole_batch(normalize):
     loss = SmoothedCrossEntropy(0.1, normalize)
     parts = [slice(0, 1), slice(1, 4)]  # of unlike numbers of tokens and sentences
     counts = [loss.sums(labels[p], logits[p], weights[p])[1] for p in parts]
-    shares = [
-        ShardLoss(loss, lambda total, count: total / sum(counts))(
-            labels[p], logits[p], weights[p]
-        )
-        for p in parts
-    ]
+
+    class Shares(Distribution):
+        def mean(self, total, count):
+            return total / sum(counts)
+
+    share = Shares().loss(loss)
+    shares = [share(labels[p], logits[p], weights[p]) for p in parts]
     expected = float(loss(labels, logits, weights))
     assert float(sum(shares)) == pytest.approx(expected, rel=1e-5)
-
-
-def test_the_copy_on_one_device_has_the_trained_weights(translator):
-    copy = type(translator)(type(translator.backbone)(**config_of(translator)))
-    entered, called = [], []
-
-    class Copies(Distribution):
-        @contextlib.contextmanager
-        def single_device(self):
-            entered.append("in")
-            yield
-            entered.append("out")
-
-    watching = SimpleNamespace(
-        translator=copy,
-        on_epoch_end=lambda *arguments: called.append((*arguments, list(entered))),
-    )
-    SingleDevice(Copies(), watching, translator.backbone).on_epoch_end(2, {"loss": 1.0})
-    assert called == [(2, {"loss": 1.0}, ["in"])]
-    pairs = zip(copy.backbone.weights, translator.backbone.weights, strict=True)
-    for mine, trained in pairs:
-        np.testing.assert_array_equal(
-            ops.convert_to_numpy(mine), ops.convert_to_numpy(trained)
-        )
-
-
-def test_a_callback_on_one_device_knows_how_long_the_run_is():
-    inner = keras.callbacks.Callback()
-    outer = SingleDevice(Distribution(), inner, None)
-    keras.callbacks.CallbackList([outer], epochs=3, steps=2)  # as `fit` makes it
-    assert inner.params == {"epochs": 3, "steps": 2}
-
-
-def config_of(translator):
-    config = translator.backbone.get_config()
-    return {**json.loads(json.dumps(config, default=str)), "dtype": "float32"}

@@ -4,7 +4,7 @@ import pytest
 from tests.harness import close, compiled, randomize, to_numpy
 from tests.translators import SOURCE, TARGET, VOCABULARY
 from zoo.models import Luong, LuongTranslator, RecurrentCausalLM, RecurrentLM
-from zoo.training import SmoothedCrossEntropy, WithoutLogits, compile_for_training
+from zoo.training import LogitFreeTrainer, SmoothedCrossEntropy, compile_for_training
 
 SMALL = {"num_layers": 1, "hidden_dim": 8, "embedding_dim": 8, "dropout": 0.0}
 INPUTS = {"source_ids": SOURCE, "target_ids": TARGET}
@@ -23,25 +23,25 @@ def test_it_serves_where_that_loses_nothing(policy, serves):
     vanish."""
     task = make(policy)
     trained = compile_for_training(task, keras.optimizers.SGD(0.1))
-    assert isinstance(trained, WithoutLogits) is serves
+    assert isinstance(trained, LogitFreeTrainer) is serves
     assert serves or trained is task
 
 
 def test_it_serves_translators_and_losses_that_can_do_without():
     loss, model = SmoothedCrossEntropy(), RecurrentCausalLM(RecurrentLM(9, 4, 4))
-    assert not WithoutLogits.serves(model, loss)
-    assert not WithoutLogits.serves(make(), keras.losses.MeanSquaredError())
+    assert not LogitFreeTrainer.serves(model, loss)
+    assert not LogitFreeTrainer.serves(make(), keras.losses.MeanSquaredError())
 
 
 def test_quantized_models_keep_their_logits():
     task = make()
     task.quantize("int8")
-    assert not WithoutLogits.serves(task, SmoothedCrossEntropy())
+    assert not LogitFreeTrainer.serves(task, SmoothedCrossEntropy())
 
 
 def test_it_gives_the_features_always():
     task = randomize(make())
-    trained = WithoutLogits(task)
+    trained = LogitFreeTrainer(task)
     for training in (False, True):
         run = compiled(lambda inputs, own=training: trained(inputs, training=own))
         features = run(INPUTS)

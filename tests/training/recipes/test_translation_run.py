@@ -28,9 +28,9 @@ from zoo.text import train_tokenizer
 from zoo.training import (
     CheckpointError,
     ConfigurationError,
+    LogitFreeTrainer,
     Optimizer,
     Scale,
-    WithoutLogits,
     callbacks,
     parallel,
 )
@@ -179,7 +179,7 @@ def test_the_seed_chooses_the_first_weights(untrained, tmp_path):
 
 
 def test_a_finished_run_is_not_trained_again(straight, monkeypatch, capsys):
-    monkeypatch.setattr(WithoutLogits, "fit", None)
+    monkeypatch.setattr(LogitFreeTrainer, "fit", None)
     made = make(straight.folder)
     made.train()
     assert "resumed after epoch 3" in capsys.readouterr().err
@@ -192,7 +192,7 @@ def test_a_finished_run_is_not_trained_again(straight, monkeypatch, capsys):
 
 @pytest.mark.once
 def test_a_run_that_stopped_early_is_not_trained_again(straight, tmp_path, monkeypatch):
-    monkeypatch.setattr(WithoutLogits, "fit", None)
+    monkeypatch.setattr(LogitFreeTrainer, "fit", None)
     path = copy_checkpoint(straight, tmp_path)
     with np.load(path) as file:
         arrays = dict(file)

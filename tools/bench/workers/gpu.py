@@ -24,7 +24,7 @@ from zoo.layers.fast_loops import cell_loop as cells
 from zoo.layers.fast_loops.cudnn import has_cudnn, run_lstm
 from zoo.models import Luong, LuongTranslator, Transformer, TransformerTranslator
 from zoo.training import PairBatches, compile_for_training, tune_process
-from zoo.training.fast.recorded import record_steps
+from zoo.training.fast.traced_steps import trace_steps
 
 ROWS, QUERIES, KEYS, UNITS = 16, 11, 23, 64  # of the layers
 QUERY, MEMORY = "query", "memory"
@@ -232,7 +232,7 @@ def of_training(args):
     )
     trained = compile_for_training(model, keras.optimizers.Adam())
     if keras.backend.backend() == "torch":
-        record_steps(trained, after=0.0)
+        trace_steps(trained, after=0.0)
     _, warmed = timed(lambda: trained.fit(batches, epochs=1, verbose=0))
     args.wait()
     steps = args.steps

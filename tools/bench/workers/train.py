@@ -28,9 +28,9 @@ from zoo.models import (
     TransformerTranslator,
 )
 from zoo.training import PairBatches, compile_for_training, tune_process
-from zoo.training.callbacks import Checkpoint
-from zoo.training.fast.recorded import record_steps
-from zoo.training.loop import Loop
+from zoo.training.fast.traced_steps import trace_steps
+from zoo.training.fit.checkpoint import Checkpoint
+from zoo.training.fit.loop import Loop
 
 UNKNOWN_ID, FIRST_WORD_ID = 1, 4  # pad, unknown, start, end; then the words
 SETTLING_STEPS = 20  # of the timed run, left out
@@ -150,7 +150,7 @@ def main(argv=None):
     model = make_model(args.model, source_size, target_size)
     trained = compile_for_training(model, keras.optimizers.Adam())
     if keras.backend.backend() == "torch":
-        record_steps(trained, after=0.0)  # while warming up: a run does so by and by
+        trace_steps(trained, after=0.0)  # while warming up: a run does so by and by
     _, warmed = timed(lambda: trained.fit(WarmUp(batches), shuffle=False, verbose=0))
 
     boundaries = [

@@ -2,7 +2,7 @@
 
 import itertools
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
@@ -16,9 +16,26 @@ from zoo.training.batches.buckets import TARGET_COST, choose_buckets, distinct
 
 
 class _OrderedBatches(keras.utils.PyDataset):
-    """Batches whose `_order` has a tuple for each, with its padded shape in front."""
+    """Batches whose order depends only on `seed` and the epoch; None keeps one order.
 
-    _order: list[tuple[Any, ...]]
+    Subclasses' `_batches(shuffle)` gives a tuple for each batch, with its padded shape
+    in front; `shuffle` is a function of a count to the order of as many rows.
+    """
+
+    def set_epoch(self, epoch: int, start: int = 0) -> None:
+        """Puts the batches into the order of an epoch.
+
+        Args:
+            epoch: the epoch, counted from 0.
+            start: number of batches to skip, which have been trained on.
+        """
+        shuffle: Any = np.arange
+        if self.seed is not None:
+            shuffle = np.random.default_rng((self.seed, epoch)).permutation
+        batches = self._batches(shuffle)
+        order = [batches[i] for i in shuffle(len(batches))]
+        self._order, self.start = _lead_with_unlike(order)[start:], start
+        self._epoch = epoch
 
     def __len__(self) -> int:
         return len(self._order)
@@ -121,12 +138,14 @@ class PairBatches(_OrderedBatches):
             room = self._room(sizes)
             buckets = choose_buckets(room, positive("buckets", buckets))
         self.buckets = buckets
-        self._members = self._sort(sizes)
-        self._rows = {
-            (s, t): (len(rows), batch_size or max(8, (batch_tokens or 0) // t // 8 * 8))
-            for (s, t), rows in self._members.items()
+        # The rows of each bucket, and how many of them are a batch.
+        self._members = {
+            (s, t): (rows, batch_size or max(8, (batch_tokens or 0) // t // 8 * 8))
+            for (s, t), rows in self._sort(sizes).items()
         }
-        padded = sum(-(-n // b) * b * t for (_, t), (n, b) in self._rows.items())
+        padded = sum(
+            -(-len(rows) // b) * b * t for (_, t), (rows, b) in self._members.items()
+        )
         self.padding = 1 - self.tokens / padded  # share of target positions
         self._part, self._multiple = (0, 1), 1
         self.set_epoch(0)
@@ -196,7 +215,7 @@ class PairBatches(_OrderedBatches):
                 f"Received: process={process}, processes={processes}, "
                 f"multiple={multiple}"
             )
-        least = min(height for _, height in self._rows.values())
+        least = min(height for _, height in self._members.values())
         if least < multiple:
             raise ValueError(
                 f"A batch must have a sentence for each of the {multiple} devices. "
@@ -204,21 +223,13 @@ class PairBatches(_OrderedBatches):
             )
         self._part, self._multiple = (process, processes), multiple
 
-    def set_epoch(self, epoch: int, start: int = 0) -> None:
-        """Puts the batches into the order of an epoch.
-
-        Args:
-            epoch: the epoch, counted from 0.
-            start: number of batches to skip, which have been trained on.
-        """
-        rng, order = _generator(self.seed, epoch), []
-        for bucket, (count, height) in self._rows.items():
-            rows = self._members[bucket][_order(count, rng)]
-            order += [
-                (bucket, height, rows[i : i + height]) for i in range(0, count, height)
-            ]
-        self._order, self.start = _ordered(order, rng)[start:], start
-        self._epoch = epoch
+    def _batches(self, shuffle):
+        batches = []
+        for bucket, (members, height) in self._members.items():
+            rows = members[shuffle(len(members))]
+            starts = range(0, len(rows), height)
+            batches += [(bucket, height, rows[i : i + height]) for i in starts]
+        return batches
 
     def __getitem__(self, index: int) -> Any:
         bucket, height, rows = self._order[index]
@@ -313,33 +324,73 @@ class ArrayBatches(_OrderedBatches):
             self.tokens += int(counted)
         self.set_epoch(0)
 
-    def set_epoch(self, epoch: int, start: int = 0) -> None:
-        """See `PairBatches.set_epoch`."""
-        rng, size, order = _generator(self.seed, epoch), self.batch_size, []
+    def _batches(self, shuffle):
+        size, batches = self.batch_size, []
         for part, (_, _, weights) in enumerate(self._parts):
             count = len(weights)
-            rows = np.resize(_order(count, rng), -(-count // size) * size)
-            shape = self._shapes[part]
-            order += [(shape, part, rows[i : i + size]) for i in range(0, count, size)]
-        self._order, self.start = _ordered(order, rng)[start:], start
+            rows = np.resize(shuffle(count), -(-count // size) * size)
+            starts = range(0, count, size)
+            batches += [(self._shapes[part], part, rows[i : i + size]) for i in starts]
+        return batches
 
     def __getitem__(self, index: int) -> Any:
         _, part, rows = self._order[index]
         return keras.tree.map_structure(lambda array: array[rows], self._parts[part])
 
 
-def _generator(seed, epoch):
-    """The random generator of an epoch; None to keep the order."""
-    return None if seed is None else np.random.default_rng((seed, epoch))
+class GeneratedBatches(ArrayBatches):
+    """Batches of generated examples, none of which is seen twice.
 
+    Args:
+        draw: function of a count and an epoch to `(x, y)`, arrays or dicts of arrays.
+            It must return the same examples for the same epoch.
+        count: examples of an epoch.
+        batch_size: examples of a batch; it must divide `count`.
+        **kwargs: see `ArrayBatches`.
 
-def _order(count, rng):
-    return np.arange(count) if rng is None else rng.permutation(count)
+    Raises:
+        ValueError: if `batch_size` doesn't divide `count`: the last batch would have
+            examples a second time.
 
+    Attributes:
+        epoch: the epoch of the current examples.
 
-def _ordered(batches, rng):
-    """Batches in their final order."""
-    return _lead_with_unlike([batches[i] for i in _order(len(batches), rng)])
+    Example:
+        >>> import numpy as np
+        >>> def draw(count, epoch):
+        ...     x = np.random.default_rng((1, epoch)).normal(size=(count, 2))
+        ...     return x, x.sum(1)
+        >>> batches = GeneratedBatches(draw, count=6, batch_size=2)
+        >>> first = batches[0][0]
+        >>> batches.set_epoch(1)
+        >>> len(batches), bool((batches[0][0] != first).all())
+        (3, True)
+    """
+
+    unit = "sequences"
+
+    def __init__(
+        self,
+        draw: Callable[[int, int], Any],
+        count: int,
+        batch_size: int,
+        **kwargs: Any,
+    ):
+        if count % batch_size:
+            raise ValueError(
+                "`count` must be a multiple of `batch_size`. "
+                f"Received: count={count}, batch_size={batch_size}"
+            )
+        self.draw, self.count, self.epoch = draw, count, 0
+        super().__init__(draw(count, 0), batch_size, **kwargs)
+        self.tokens = count
+
+    def set_epoch(self, epoch: int, start: int = 0) -> None:
+        """See `PairBatches.set_epoch`."""
+        if epoch != self.epoch:
+            x, y = self.draw(self.count, epoch)
+            self._parts, self.epoch = [(x, y, self._parts[0][2])], epoch
+        super().set_epoch(epoch, start)
 
 
 def _lead_with_unlike(order):

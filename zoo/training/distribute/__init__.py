@@ -15,9 +15,9 @@ import importlib
 import keras
 
 from zoo.backend import MODES
-from zoo.training.distribute.engine import Distribution, DistributionError, SingleDevice
+from zoo.training.distribute.engine import Distribution, DistributionError
 
-__all__ = ["SingleDevice", "Distribution", "DistributionError", "start"]
+__all__ = ["Distribution", "DistributionError", "start"]
 
 # For each backend: module, class, and how to get several devices.
 _ENGINES = {

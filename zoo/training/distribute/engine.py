@@ -2,14 +2,10 @@
 
 import contextlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
-import keras
 import numpy as np
-from keras import ops
-
-from zoo.training.fast.updates import averaged_weights
 
 
 class DistributionError(ValueError):
@@ -24,12 +20,18 @@ class Distribution:
         processes: number of processes.
         devices: number of devices of all processes together.
         copies: whether decoding needs a copy of the weights on one device.
+        shards: whether a process is given its rows of a batch alone, filled up for all
+            devices; else the engine itself shards whole batches.
+        mean: function of a share's total and count to the whole batch's loss; None if
+            the model sees whole batches.
     """
 
     process: int = 0
     processes: int = 1
     devices: int = 1
     copies: ClassVar[bool] = False
+    shards: ClassVar[bool] = True
+    mean: Callable[[Any, Any], Any] | None = None
 
     @property
     def main(self) -> bool:
@@ -42,11 +44,13 @@ class Distribution:
 
     def shard(self, batches: Any) -> None:
         """Keeps only this process's rows of a `PairBatches`."""
-        if self.devices > 1:
-            try:
-                batches.shard(self.process, self.processes, self.devices)
-            except ValueError as error:
-                raise DistributionError(str(error)) from error
+        if self.devices == 1:
+            return
+        part = (self.process, self.processes) if self.shards else (0, 1)
+        try:
+            batches.shard(*part, self.devices)
+        except ValueError as error:
+            raise DistributionError(str(error)) from error
 
     def scope(self) -> contextlib.AbstractContextManager:
         """Returns the context in which a model and its optimizer must be made."""
@@ -61,7 +65,14 @@ class Distribution:
         return model
 
     def loss(self, loss: Any) -> Any:
-        """Returns the loss to `fit` with: the whole batch's, for a share of it."""
+        """Returns the loss to `fit` with: the whole batch's, for a share of it.
+
+        Args:
+            loss: a `SmoothedCrossEntropy`, where `mean` isn't None.
+        """
+        if self.mean is not None:
+            loss = type(loss).from_config(loss.get_config())
+            loss.mean = self.mean
         return loss
 
     def optimizer(self, optimizer: Any) -> Any:
@@ -109,104 +120,5 @@ class Distribution:
                 f"{self.process}"
             )
 
-    def callbacks(
-        self, everywhere: Sequence[Any], main_only: Sequence[Any], batches: Any
-    ) -> list[Any]:
-        """Returns the callbacks of this process.
-
-        Args:
-            everywhere: those of all processes.
-            main_only: those of process 0.
-            batches: what it trains on.
-        """
-        callbacks = [*everywhere, *(main_only if self.main else [])]
-        together = [Together(self, batches)] if self.processes > 1 else []
-        return callbacks + together
-
     def stop(self) -> None:
         """Leaves the other processes, once all are done."""
-
-
-class SingleDevice(keras.callbacks.Callback):
-    """Calls another callback on one device at the end of an epoch.
-
-    It works with the current weights, or with their moving average if the optimizer has
-    one.
-
-    Args:
-        distribution: a `Distribution`.
-        callback: a callback that works with its `translator`.
-        backbone: the backbone that is trained.
-    """
-
-    def __init__(self, distribution: Distribution, callback: Any, backbone: Any):
-        super().__init__()
-        self.distribution, self.callback = distribution, callback
-        self.backbone = backbone
-
-    def set_params(self, params: dict[str, Any]) -> None:
-        """Sets the parameters of both callbacks."""
-        super().set_params(params)
-        self.callback.set_params(params)
-
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Copies the weights, if necessary, and calls the callback."""
-        copy = self.callback.translator.backbone
-        with averaged_weights(self.model), self.distribution.single_device():
-            if copy is not self.backbone:
-                pairs = zip(copy.weights, self.backbone.weights, strict=True)
-                for weight, trained in pairs:
-                    weight.assign(ops.convert_to_numpy(trained.value))
-            self.callback.on_epoch_end(epoch, logs)
-
-
-class Together(keras.callbacks.Callback):
-    """Keeps the processes in step; it must be the last callback.
-
-    All wait for the first one's validation, and stop when it stops.
-
-    Args:
-        distribution: a `Distribution`.
-        batches: what is trained on.
-    """
-
-    def __init__(self, distribution: Distribution, batches: Any):
-        super().__init__()
-        self.distribution, self.batches = distribution, batches
-
-    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Notes the epoch."""
-        self.epoch = epoch
-
-    def on_train_batch_begin(
-        self, batch: int, logs: dict[str, Any] | None = None
-    ) -> None:
-        """Seeds the step."""
-        step = self.batches.start + batch
-        self.distribution.seed(self.batches.seed or 0, self.epoch, step)
-
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Waits for process 0, and stops if it does."""
-        stop = self.distribution.broadcast(bool(self.model.stop_training))
-        self.model.stop_training = stop
-
-
-class ShardLoss(keras.losses.Loss):
-    """A loss that is divided by the count of the whole batch, given a share of it.
-
-    Args:
-        loss: a loss with `sums`, such as `SmoothedCrossEntropy`.
-        mean: function of a share's total and count to the whole batch's loss.
-    """
-
-    def __init__(self, loss: Any, mean: Callable[[Any, Any], Any]):
-        super().__init__(name=loss.name, reduction="sum")
-        self.loss, self.mean = loss, mean
-
-    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
-        """Returns the loss."""
-        return self.mean(*self.loss.sums(y_true, y_pred, sample_weight))
-
-    def projected(self, *arguments: Any) -> Any:
-        """See `SmoothedCrossEntropy.projected`."""
-        return self.mean(*self.loss.projected_sums(*arguments))

@@ -9,13 +9,13 @@ import keras
 import tensorflow as tf
 from keras import ops
 
-from zoo.training.distribute.engine import Distribution, DistributionError, ShardLoss
+from zoo.training.distribute.engine import Distribution, DistributionError
 
 
 class TensorFlowDistribution(Distribution):
     """One replica per device. All draw the same dropout masks, each for its rows."""
 
-    copies = True
+    copies, shards = True, False
 
     def __init__(self):
         config = json.loads(os.environ.get("TF_CONFIG") or "{}")
@@ -34,22 +34,10 @@ class TensorFlowDistribution(Distribution):
             self._strategy = tf.distribute.MirroredStrategy([d.name for d in devices])
         self.devices = self._strategy.num_replicas_in_sync
 
-    def shard(self, batches: Any) -> None:
-        """Fills the batches up where needed; tf.distribute itself shards them."""
-        try:
-            batches.shard(multiple=self.devices)
-        except ValueError as error:
-            raise DistributionError(str(error)) from error
-
     def scope(self) -> contextlib.AbstractContextManager:
-        """Returns the strategy's scope."""
         return self._strategy.scope()
 
-    def loss(self, loss: Any) -> ShardLoss:
-        """Returns the loss of the whole batch, for a share of it."""
-        return ShardLoss(loss, self._mean)
-
-    def _mean(self, total, count):
+    def mean(self, total: Any, count: Any) -> Any:
         """This share's part of the whole batch's loss; tf.distribute adds them up."""
         replica = tf.distribute.get_replica_context()
         if replica is not None:  # None in Keras's symbolic call
@@ -99,7 +87,6 @@ class TensorFlowDistribution(Distribution):
         return self._strategy.experimental_local_results(sums)[0].numpy()
 
     def stop(self) -> None:
-        """Waits for the other processes."""
         if self.processes > 1:
             self.wait()
 

@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 from keras import ops
 
-from zoo.training.distribute.engine import Distribution, ShardLoss
+from zoo.training.distribute.engine import Distribution
 
 
 class TorchDistribution(Distribution):
@@ -39,14 +39,9 @@ class TorchDistribution(Distribution):
         self._group = dist.new_group(backend="gloo", timeout=wait)
 
     def model(self, model: Any) -> Any:
-        """Returns a model that calls this one through DDP."""
         return _torch_replica(model)
 
-    def loss(self, loss: Any) -> ShardLoss:
-        """Returns the loss of the whole batch, for a share of it."""
-        return ShardLoss(loss, self._mean)
-
-    def _mean(self, total, count):
+    def mean(self, total: Any, count: Any) -> Any:
         """The whole batch's loss.
 
         Its gradient is this share's, times the number of processes, since DDP averages.
@@ -59,7 +54,6 @@ class TorchDistribution(Distribution):
         return share + (sums[0] / count - share).detach()
 
     def seed(self, seed: int, epoch: int, step: int) -> None:
-        """Seeds a step, unless this is process 0."""
         if not self.main:
             state = np.random.SeedSequence((seed, epoch, step, self.process))
             torch.manual_seed(int(state.generate_state(1)[0]))
@@ -70,7 +64,6 @@ class TorchDistribution(Distribution):
         return tensor.numpy()
 
     def stop(self) -> None:
-        """Leaves the other processes, once all are done."""
         if self.processes > 1:
             self.wait()
             dist.destroy_process_group()

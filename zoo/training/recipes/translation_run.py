@@ -19,18 +19,18 @@ from zoo.files import write_bytes
 from zoo.strings import counted, duration
 from zoo.text import SubwordRegularization, Tokenizer, train_tokenizer
 from zoo.text.normalization import rewritten
-from zoo.training.averaging import EpochWeights, average_weights
 from zoo.training.batches.padded_batches import PairBatches
-from zoo.training.callbacks import Monitor, TensorBoard
-from zoo.training.checkpoint import CheckpointError, load_weights, read_state
 from zoo.training.config import ConfigurationError, refused_as
-from zoo.training.distribute import SingleDevice
+from zoo.training.fit.averaging import EpochWeights, average_weights
+from zoo.training.fit.checkpoint import CheckpointError, Monitor, read_state
+from zoo.training.fit.progress import TensorBoard
+from zoo.training.fit.run_files import load_weights
+from zoo.training.fit.validation import Validation
 from zoo.training.losses import SmoothedCrossEntropy
 from zoo.training.parallel import NamedCorpora, UserPairs
 from zoo.training.recipes.fine_tuning import old_tests, warn
 from zoo.training.run import Run
 from zoo.training.run_report import write_report
-from zoo.training.validation import Validation
 
 # Target tokens times parameters that are trained in a second, measured with
 # `luong_local`; compilation and validation are counted in.
@@ -208,8 +208,6 @@ class Translation:
             Itself.
         """
         run = self.run
-        with run.distribution.single_device():
-            validation = self._validation(self.translator)
         further = [self.epoch_weights] if self.epoch_weights else []
         if all(map(importlib.util.find_spec, ("tensorboard", "tensorflow"))):
             further.append(TensorBoard(run.path("tensorboard"), write_graph=False))
@@ -219,7 +217,7 @@ class Translation:
             self.model,
             self.batches,
             SmoothedCrossEntropy(**self.scale.loss),
-            SingleDevice(run.distribution, validation, self.backbone),
+            self._validation(self.translator, trained=self.backbone),
             Monitor("val_bleu", "max"),
             callbacks=[*callbacks, *further],
             backbone=self.backbone,
@@ -230,7 +228,7 @@ class Translation:
         )
         return self
 
-    def _validation(self, translator):
+    def _validation(self, translator, trained=None):
         return Validation(
             translator,
             self.data.validation,
@@ -241,6 +239,8 @@ class Translation:
             self.scale.samples,
             self.run.path("samples.jsonl"),
             self.data.languages[1],
+            self.run.distribution,
+            trained,
         )
 
     # === Results ===

@@ -4,10 +4,10 @@ import numpy as np
 from tests.marks import QUICK
 from zoo.models import Luong, LuongTranslator
 from zoo.training import (
+    LogitFreeTrainer,
     PairBatches,
     Perplexity,
     SmoothedCrossEntropy,
-    WithoutLogits,
     compile_for_training,
     prepare_optimizer,
 )
@@ -18,7 +18,7 @@ def test_a_compiled_task_trains():
     optimizer = keras.optimizers.Adam()
     task = model
     model = compile_for_training(task, optimizer, smoothing=0.1, normalize="sentences")
-    assert isinstance(model, WithoutLogits) and model.name == task.name
+    assert isinstance(model, LogitFreeTrainer) and model.name == task.name
     assert [v.path for v in model.variables] == [v.path for v in task.variables]
     assert (model.loss.smoothing, model.loss.normalize) == (0.1, "sentences")
     assert len(model.optimizer.variables) > 2 * len(

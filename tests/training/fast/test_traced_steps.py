@@ -19,10 +19,10 @@ from zoo.models import (
     TransformerTranslator,
 )
 from zoo.training import PairBatches, compile_for_training
-from zoo.training.fast.recorded import _capture, record_steps
+from zoo.training.fast.traced_steps import _capture, trace_steps
 
 pytestmark = pytest.mark.skipif(
-    keras.backend.backend() != "torch", reason="torch alone records steps"
+    keras.backend.backend() != "torch", reason="torch alone traces steps"
 )
 
 SIZES = {"vocabulary_size": 30, "num_layers": 1, "hidden_dim": 8, "dropout": 0.3}
@@ -56,7 +56,7 @@ def train(make, after):
 
     keras.utils.set_random_seed(1)
     model = compile_for_training(make(), keras.optimizers.Adam(0.01), smoothing=0.1)
-    record_steps(model, after)
+    trace_steps(model, after)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         found = model.fit(pairs(), epochs=3, shuffle=False, verbose=0)
@@ -86,7 +86,7 @@ def test_recorded_steps_are_keras_own_to_the_last_bit(name):
 def test_each_shape_is_recorded_in_its_time():
     model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
     model.compile("adam", "mse")
-    record_steps(model)
+    trace_steps(model)
     steps = model.train_step
     x, y = np.ones((12, 3), "float32"), np.ones((12, 1), "float32")
     model.fit(x, y, batch_size=8, epochs=2, verbose=0)  # of 8 rows, and of 4
@@ -104,7 +104,7 @@ def fit(layer, after=0.0, **compiled):
     keras.utils.set_random_seed(1)
     model = keras.Sequential([keras.Input((3,)), layer(), keras.layers.Dense(1)])
     model.compile(**{"optimizer": "sgd", "loss": "mse", **compiled})
-    record_steps(model, after)
+    trace_steps(model, after)
     rng = np.random.default_rng(0)
     x = rng.normal(size=(2, 8, 3)).astype("float32")
     found = []
@@ -190,7 +190,7 @@ def test_a_layer_is_trained_as_before(layer):
 )
 def test_what_cannot_be_recorded_is_trained_by_plain_steps(layer, said):
     wanted = fit(layer, float("inf"))[1:]
-    with pytest.warns(UserWarning, match=f"are not recorded.*{said}") as warned:
+    with pytest.warns(UserWarning, match=f"are not traced.*{said}") as warned:
         model, *found = fit(layer)
     assert found == list(wanted)
     assert not model.train_step.programs
@@ -247,7 +247,7 @@ def test_the_layer_that_is_frozen_can_change():
         model = keras.Sequential([keras.Input((3,)), Square(), Square()])
         model.compile("sgd", "mse")
         model.optimizer.build(model.trainable_variables)  # of both layers
-        record_steps(model, after)
+        trace_steps(model, after)
         x, y = np.ones((8, 3), "float32"), np.ones((8, 3), "float32")
         for frozen in (0, 1):
             model.layers[frozen].trainable = False
@@ -279,7 +279,7 @@ class Stepping(keras.Sequential):
 def test_a_training_step_of_ones_own_is_done_each_time():
     model = Stepping([keras.Input((3,)), Square()])
     model.compile("sgd", "mse")
-    record_steps(model, 0.0)
+    trace_steps(model, 0.0)
     x = np.ones((8, 3), "float32")
     model.fit(x, x, epochs=6, verbose=0)
     assert model.steps == 6

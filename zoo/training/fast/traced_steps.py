@@ -1,4 +1,4 @@
-"""Steps of training under torch, recorded once for each shape of a batch.
+"""Steps of training under torch, traced once for each shape of a batch.
 
 A third of a step on a CPU, and nearly all of it on a GPU, is Keras's, Python's and
 torch's own work for each operation. `make_fx` writes down the operations of a step,
@@ -18,39 +18,39 @@ import keras
 from keras import ops, tree
 
 from zoo.backend import trace
-from zoo.training.checkpoint import get_generator
+from zoo.training.fit.checkpoint import get_generator
 
-# Seconds of plain steps per shape before recording, roughly what recording costs:
-# shorter runs pay nothing. Steps on other devices are not recorded.
+# Seconds of plain steps per shape before tracing, roughly what tracing costs: shorter
+# runs pay nothing. Steps on other devices are not traced.
 _SECONDS = {"cpu": 20.0, "cuda": 2.0}
 
 
-def record_steps(model: Any, after: float | None = None) -> None:
-    """Records a model's training steps under torch, once for each shape of a batch.
+def trace_steps(model: Any, after: float | None = None) -> None:
+    """Traces a model's training steps under torch, once for each shape of a batch.
 
-    A step is recorded when those of its shape have taken long enough. At the next batch
-    of the shape the record is compared with Keras's own step: on a CPU the loss, the
+    A step is traced when those of its shape have taken long enough. At the next batch
+    of the shape the trace is compared with Keras's own step: on a CPU the loss, the
     gradients and the random numbers after it must be the same to the last bit, so that
     it makes no difference to a run whether it was resumed; on a GPU, whose kernels add
     up in any order, the loss within 0.1 %, the gradients within 2 % of their norm. If
-    they aren't, or something in the model can't be recorded, a warning says so, and
+    they aren't, or something in the model can't be traced, a warning says so, and
     Keras's own steps go on. They do so without a warning in a model with metrics, a
     scaled loss, `run_eagerly` or `jit_compile`, or a training step of its own.
 
-    Like a compiled function, a record keeps the Python values that it read, such as a
+    Like a compiled function, a trace keeps the Python values that it read, such as a
     rate of dropout: compile the model again after changing one. A branch on a value
     that is read outside torch is noticed only if the next batch takes another path.
 
     Args:
         model: a built and compiled model, trained in one process.
         after: seconds of a shape's plain steps, of which there is at least one, before
-            it is recorded. Defaults to 20 on a CPU, 2 on a GPU.
+            it is traced. Defaults to 20 on a CPU, 2 on a GPU.
 
     Example:
         >>> from zoo.models import Luong, LuongTranslator
-        >>> from zoo.training import WithoutLogits
-        >>> model = WithoutLogits(LuongTranslator(Luong(20, num_layers=1)))
-        >>> record_steps(model)  # as `compile_for_training` does under torch
+        >>> from zoo.training import LogitFreeTrainer
+        >>> model = LogitFreeTrainer(LuongTranslator(Luong(20, num_layers=1)))
+        >>> trace_steps(model)  # as `compile_for_training` does under torch
     """
     model.train_step = _Steps(model, after)
 
@@ -63,12 +63,12 @@ class _Steps:
         self._reset(None)
 
     def _reset(self, key):
-        self.key = key  # what all records depend on
+        self.key = key  # what all traces depend on
         self.seconds: dict[Any, float] = {}  # of a shape's plain steps
         self.unchecked: dict[Any, Callable[..., Any]] = {}
         self.programs: dict[Any, Callable[..., Any]] = {}
         self.graphs: list[Any] = []  # the CUDA graphs of the programs
-        self.refused: set[Any] = set()
+        self.refused: set[Any] = set()  # shapes; None for all
 
     def __call__(self, data):
         model = self.model
@@ -85,7 +85,7 @@ class _Steps:
             self._reset(key)
         shape = tuple(None if x is None else (x.shape, x.dtype) for x in flat)
         if shape in self.programs:
-            return self._recorded(self.programs[shape], tensors)
+            return self._perform(self.programs[shape], tensors)
         if shape in self.unchecked:
             return self._check(shape, data, tensors)
         began = time.perf_counter()
@@ -97,7 +97,7 @@ class _Steps:
                 self.refused.add(None)
                 return logs
             with self._refusing(shape):
-                self.unchecked[shape] = _record(model, data, tensors)
+                self.unchecked[shape] = _trace(model, data, tensors)
         return logs
 
     def _is_time(self, shape, tensors):
@@ -110,7 +110,7 @@ class _Steps:
 
     @contextlib.contextmanager
     def _refusing(self, shape):
-        """Context whose errors are a warning, and the end of recording."""
+        """Context whose errors are a warning, and the end of tracing."""
         import torch
 
         try:
@@ -118,19 +118,19 @@ class _Steps:
         except Exception as error:  # a user's layer may raise any
             full = isinstance(error, torch.OutOfMemoryError)
             self.refused.add(shape if full else None)
-            if not full:  # nor are the other shapes' records to be trusted
+            if not full:  # nor are the other shapes' traces to be trusted
                 self.programs.clear()
                 self.unchecked.clear()
                 self.graphs.clear()
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             warnings.warn(
-                "The steps of training are not recorded, which makes them slower: "
+                "The steps of training are not traced, which makes them slower: "
                 f"{reason[:500]}",
                 stacklevel=4,
             )
 
     def _check(self, shape, data, tensors):
-        """Does a plain step and compares it with what was recorded."""
+        """Does a plain step and compares it with the trace."""
         import torch
 
         model, program = self.model, self.unchecked.pop(shape)
@@ -158,9 +158,9 @@ class _Steps:
         wanted = [losses[-1].detach(), *gradients]
         with self._refusing(shape):
             if random_state != get_generator():
-                raise ValueError("what was recorded draws other random numbers")
+                raise ValueError("the trace draws other random numbers")
             if not all(map(_are_equal, found, wanted)):
-                raise ValueError("what was recorded gives other gradients")
+                raise ValueError("the trace gives other gradients")
             model.zero_grad()
             del gradients, wanted, found  # their memory, too
             if device.type != "cpu":
@@ -168,8 +168,8 @@ class _Steps:
             self.programs[shape] = program
         return logs
 
-    def _recorded(self, program, tensors):
-        """Does a step by what was recorded."""
+    def _perform(self, program, tensors):
+        """Does a traced step."""
         import torch
 
         model = self.model
@@ -195,7 +195,7 @@ def _is_plain(model):
     return not (scales or model.run_eagerly or model.jit_compile)
 
 
-def _record(model, data, tensors):
+def _trace(model, data, tensors):
     """Returns a function of a batch's tensors, which returns loss and gradients."""
     import torch
     from torch.fx.experimental.proxy_tensor import make_fx
@@ -224,12 +224,12 @@ def _record(model, data, tensors):
         value.requires_grad_()
     device = tensors[0].device
     with _same_random_numbers(device):
-        recorded = make_fx(differentiate)(values, tensors)
-    _fold_constants(recorded)
-    perform = recorded
+        program = make_fx(differentiate)(values, tensors)
+    _fold_constants(program)
+    perform = program
     if device.type == "cpu":
         with _same_random_numbers(device):
-            perform = _script(recorded, values, tensors)
+            perform = _script(program, values, tensors)
     return lambda tensors: perform([v.value.detach() for v in variables], tensors)
 
 
@@ -280,7 +280,7 @@ def _fold_constants(module):
 
 
 def _script(module, values, tensors):
-    """The recorded step without Python's own work for each operation."""
+    """The traced step without Python's own work for each operation."""
     import torch
 
     count = len(values)
@@ -304,7 +304,7 @@ def _script(module, values, tensors):
 
 
 def _capture(program, tensors, graphs):
-    """Captures a recorded step as a CUDA graph, which is added to `graphs`.
+    """Captures a traced step as a CUDA graph, which is added to `graphs`.
 
     They share their memory, so results must be used before the next replay. A graph
     reads the program's constants where they are: what is returned keeps the program.

@@ -6,15 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import keras
+from keras import ops
 
 from zoo.analysis.evaluation import corpus_scores
 from zoo.decoding import BeamSearch, search_ids
 from zoo.training.batches.dataset import as_dataset
 from zoo.training.batches.padded_batches import PairBatches
-from zoo.training.batches.samples import append_samples, make_samples
-from zoo.training.callbacks import Logs, epoch_line
-from zoo.training.checkpoint import get_generator, set_generator
+from zoo.training.distribute import Distribution
 from zoo.training.fast.updates import averaged_weights
+from zoo.training.fit.checkpoint import get_generator, set_generator
+from zoo.training.fit.progress import Logs, epoch_line
+from zoo.training.fit.run_files import append_samples, make_samples
 from zoo.training.losses import Perplexity, SmoothedCrossEntropy
 
 
@@ -23,15 +25,20 @@ class Validation(keras.callbacks.Callback):
 
     Adds to the logs `val_perplexity` (per piece, the end token included, without label
     smoothing), `val_bleu_NAME` and `val_chrf_NAME` for each set (cased sacreBLEU of a
-    greedy search), and their means `val_bleu` and `val_chrf`.
+    greedy search), and their means `val_bleu` and `val_chrf`. The weights are their
+    moving average if the optimizer keeps one.
 
     Args:
-        translator: a task that shares the trained backbone and has a preprocessor.
+        translator: a task that shares the trained backbone, or has a copy of it on one
+            device, and has a preprocessor.
         sets: dict of name to `(sources, references)`: list of str, list of lists.
         targets: dict of name to list of str, for the perplexity.
         samples: number of sentences of each set whose translations are shown.
         samples_path: file to which these are appended; see `append_samples`.
         language: code of the target's language, for BLEU; see `corpus_scores`.
+        distribution: a `zoo.training.distribute.Distribution` of several devices.
+        trained: the trained backbone, whose weights a copy of the translator's gets
+            before each validation.
     """
 
     def __init__(
@@ -42,11 +49,14 @@ class Validation(keras.callbacks.Callback):
         samples: int = 3,
         samples_path: str | Path | None = None,
         language: str = "",
+        distribution: Distribution | None = None,
+        trained: Any = None,
     ):
         super().__init__()
         self.language = language
         self.translator, self.sets, self.samples = translator, sets, samples
-        self.samples_path = samples_path
+        self.samples_path, self.trained = samples_path, trained
+        self.distribution = distribution or Distribution()
         preprocessor = translator.preprocessor
         self.ids = {name: preprocessor.encode(s) for name, (s, _) in sets.items()}
         sources = [ids for name in sets for ids in self.ids[name]]
@@ -55,17 +65,26 @@ class Validation(keras.callbacks.Callback):
         ]
         # Few shapes: the first validation compiles each of them.
         self.batches = PairBatches(sources, labels, batch_size=64, buckets=4)
-        # Another task, so that the training step computes no metric.
-        self.evaluator = type(translator)(translator.backbone)
-        self.evaluator.compile(
-            optimizer="sgd",
-            loss=SmoothedCrossEntropy(),
-            weighted_metrics=[Perplexity()],
-        )
+        with self.distribution.single_device():
+            # Another task, so that the training step computes no metric.
+            self.evaluator = type(translator)(translator.backbone)
+            self.evaluator.compile(
+                optimizer="sgd",
+                loss=SmoothedCrossEntropy(),
+                weighted_metrics=[Perplexity()],
+            )
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Evaluates, adds the scores to the logs, shows and writes samples."""
-        logs = {} if logs is None else logs
+        with averaged_weights(self.model), self.distribution.single_device():
+            copy = self.translator.backbone
+            if self.trained not in (None, copy):
+                pairs = zip(copy.weights, self.trained.weights, strict=True)
+                for weight, trained in pairs:
+                    weight.assign(ops.convert_to_numpy(trained.value))
+            self._validate(epoch, {} if logs is None else logs)
+
+    def _validate(self, epoch, logs):
         generator = get_generator()  # under torch `evaluate` may draw from it
         data = as_dataset(self.batches)
         values = self.evaluator.evaluate(data, verbose=0, return_dict=True)

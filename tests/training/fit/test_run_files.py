@@ -1,15 +1,21 @@
 import json
+import os
 
+import h5py
 import numpy as np
 import pytest
 
 from zoo.decoding import align_ids
 from zoo.models import Seq2Seq, Seq2SeqPreprocessor, Seq2SeqTranslator
-from zoo.training.batches.samples import (
+from zoo.training import CheckpointError
+from zoo.training.fit.run_files import (
     append_samples,
+    check_weights,
     make_samples,
     read_samples,
     translation_of,
+    trim_log,
+    trim_samples,
 )
 
 pytestmark = pytest.mark.once
@@ -94,3 +100,87 @@ def test_a_line_that_is_no_sample_is_named(tmp_path, damage):
         file.write(damage({"epoch": 2, **sample}) + "\n")
     with pytest.raises(ValueError, match="samples.jsonl, line 2 is no sample of a run"):
         read_samples(path)
+
+
+LOG = b"epoch,loss\r\n0,2.5\r\n1,1.5\r\n10,0.5\r\n"
+
+
+@pytest.mark.parametrize(
+    ("epochs", "found", "left"),
+    [
+        (2, LOG, b"epoch,loss\r\n0,2.5\r\n1,1.5\r\n"),
+        (1, LOG, b"epoch,loss\r\n0,2.5\r\n"),
+        (11, LOG, LOG),
+        (0, LOG, b""),
+        (0, b"epo", b""),  # half a header
+        (1, LOG[:19] + b"1,1", LOG[:19]),  # half a row
+    ],
+)
+def test_a_log_is_trimmed_to_the_epochs_that_are_done(tmp_path, epochs, found, left):
+    path = tmp_path / "log.csv"
+    path.write_bytes(found)
+    trim_log(path, epochs)
+    assert path.read_bytes() == left
+    trim_log(tmp_path / "none.csv", epochs)
+    assert os.listdir(tmp_path) == ["log.csv"]
+
+
+def test_samples_are_trimmed_likewise(tmp_path):
+    path = tmp_path / "samples.jsonl"
+    kept = b'{"epoch": 1, "set": "a"}\n{"epoch": 2, "set": "a"}\n'
+    path.write_bytes(kept + b'{"epoch": 3, "set": "a"}\n{"epo')
+    trim_samples(path, 2)
+    assert path.read_bytes() == kept
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x82\x00,\n0,1\n",
+        b"\n0,1\n1,2\n",
+        b"epoch,lo",  # cut in the header
+        b"epoch,loss\n0\n1,2\n",
+        b"epoch,loss\n0,\xe8\n1,2\n",
+        b'epoch,loss\n0,"1\n1,2\n',
+        b"epoch,l\xffss\n0,1\n1,2\n",
+        b"epoch,loss\n0,1\n1,2",  # the next row would go on with it
+        b"epoch,loss\n0,1\n<html>,x\n1,2\n",
+        b"",
+    ],
+)
+def test_a_damaged_log_is_refused_with_the_way_on(tmp_path, content):
+    path = tmp_path / "log.csv"
+    path.write_bytes(content)
+    if content:
+        with pytest.raises(CheckpointError, match="log.csv is damaged. Remove it"):
+            trim_log(path, 2)
+    else:
+        trim_log(path, 2)
+    assert path.read_bytes() == content
+    trim_log(path, 0)  # nothing of it is to be kept
+    assert path.read_bytes() == b""
+
+
+@pytest.mark.parametrize("line", [b"{", b"[1]", b"null", b"\xff", b'{"epoch": "1"}'])
+def test_damaged_samples_are_refused_with_the_way_on(tmp_path, line):
+    path = tmp_path / "samples.jsonl"
+    told = "samples.jsonl is damaged. Remove it"
+    for content in (line + b'\n{"epoch": 1}\n', b'{"epoch": 1}'):
+        path.write_bytes(content)
+        with pytest.raises(CheckpointError, match=told):
+            trim_samples(path, 1)
+    path.write_bytes(b'{"epoch": 1}\n' + line)  # the last one, cut by a kill
+    trim_samples(path, 1)
+    assert path.read_bytes() == b'{"epoch": 1}\n'
+
+
+def test_best_weights_that_are_gone_or_cut_are_refused(tmp_path):
+    path = tmp_path / "best.weights.h5"
+    with pytest.raises(CheckpointError, match="best.weights.h5, .* --restart"):
+        check_weights(path)
+    with h5py.File(path, "w") as file:
+        file["x"] = np.zeros(1000)
+    check_weights(path)
+    path.write_bytes(path.read_bytes()[:500])
+    with pytest.raises(CheckpointError, match="truncated"):
+        check_weights(path)

@@ -1,3 +1,4 @@
+import contextlib
 import json
 import math
 
@@ -7,9 +8,8 @@ from keras import ops
 
 from tests.harness import by_hand
 from zoo.analysis.evaluation import corpus_scores
-from zoo.training import (
-    Validation,
-)
+from zoo.training import Validation
+from zoo.training.distribute import Distribution
 
 
 @pytest.fixture(scope="module")
@@ -89,3 +89,31 @@ def test_validation_changes_no_weight(validation, translator):
     validation.on_epoch_end(0, {})
     for old, new in zip(before, translator.variables, strict=True):
         np.testing.assert_array_equal(old, ops.convert_to_numpy(new))
+
+
+def test_the_copy_on_one_device_has_the_trained_weights(translator, sets):
+    copy = type(translator)(
+        type(translator.backbone).from_config(translator.backbone.get_config()),
+        translator.preprocessor,
+    )
+    targets = {name: [refs[0] for refs in sets[name][1]] for name in sets}
+    entered = []
+
+    class Copies(Distribution):
+        @contextlib.contextmanager
+        def single_device(self):
+            entered.append("in")
+            yield
+            entered.append("out")
+
+    watching = Validation(
+        copy, sets, targets, distribution=Copies(), trained=translator.backbone
+    )
+    watching._validate = lambda epoch, logs: entered.append(epoch)
+    watching.on_epoch_end(2, {"loss": 1.0})
+    assert entered == ["in", "out", "in", 2, "out"]
+    pairs = zip(copy.backbone.weights, translator.backbone.weights, strict=True)
+    for mine, trained in pairs:
+        np.testing.assert_array_equal(
+            ops.convert_to_numpy(mine), ops.convert_to_numpy(trained)
+        )

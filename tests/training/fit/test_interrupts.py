@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.marks import long
-from zoo.training import interrupts
-from zoo.training.interrupts import Interrupted
+from zoo.training.fit import interrupts
+from zoo.training.fit.interrupts import Interrupted
 
 pytestmark = pytest.mark.once
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 NUMBERS = [signal.SIGINT, signal.SIGTERM]
 
 
@@ -90,7 +90,7 @@ def test_an_ignored_signal_stays_ignored():
 def test_a_second_signal_ends_the_process_at_once():
     code = (
         "import os, signal, time\n"
-        "from zoo.training import interrupts\n"
+        "from zoo.training.fit import interrupts\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "with interrupts.catching():\n"
         "    interrupts.hold()\n"
@@ -114,7 +114,7 @@ def test_while_a_run_starts(tmp_path, number):
     output = tmp_path / "a run"
     code = (
         "import contextlib, runpy, signal, sys\n"
-        "from zoo.training import interrupts\n"
+        "from zoo.training.fit import interrupts\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "catching = interrupts.catching\n"
         "@contextlib.contextmanager\n"

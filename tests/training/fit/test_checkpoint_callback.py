@@ -1,0 +1,150 @@
+import math
+
+import keras
+import pytest
+from keras import ops
+
+from zoo.training import Checkpoint, CheckpointError, Monitor, load_state
+
+
+@pytest.fixture
+def model():
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3)])
+    model.compile("adam", "mse")
+    model.optimizer.build(model.trainable_variables)
+    return model
+
+
+@pytest.fixture
+def checkpoint(model, tmp_path):
+    def make(**options):
+        callback = Checkpoint(
+            tmp_path / "checkpoint.npz",
+            tmp_path / "best.weights.h5",
+            model,
+            identity={"seed": 1},
+            **options,
+        )
+        callback.set_model(model)
+        return callback
+
+    return make
+
+
+def run_epochs(checkpoint, model, scores, first=0):
+    """Ends epochs with these scores, the weights being those scores."""
+    for epoch, score in enumerate(scores, start=first):
+        for weight in model.trainable_variables:
+            weight.assign(ops.full(weight.shape, 0.0 if math.isnan(score) else score))
+        checkpoint.on_epoch_end(epoch, {"val_bleu": score, "seconds": 2.0})
+        if model.stop_training:
+            return epoch
+    return None
+
+
+def best_weight(model, tmp_path):
+    model.load_weights(tmp_path / "best.weights.h5")
+    return float(ops.convert_to_numpy(model.trainable_variables[0])[0, 0])
+
+
+def test_the_best_weights_are_kept_and_the_last_state(checkpoint, model, tmp_path):
+    run_epochs(checkpoint(), model, [1.0, 3.0, 3.0, 2.0])
+    state = load_state(tmp_path / "checkpoint.npz", model, {"seed": 1})
+    assert (state.pop("generator") is None) == (keras.backend.backend() != "torch")
+    assert (ops.convert_to_numpy(model.trainable_variables[0]) == 2.0).all()
+    assert state == {
+        "seed": 1,
+        "epoch": 4,
+        "step": 0,
+        "best": 3.0,
+        "best_epoch": 1,
+        "seconds": 8.0,
+        "plans": [[0]],
+        "stopped": False,
+        "stateful": {},
+    }
+    assert best_weight(model, tmp_path) == 3.0
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["best.weights.h5", "checkpoint.npz"]
+
+
+def test_what_is_monitored_has_a_direction():
+    for mode, better, worse in (("max", 2.0, 1.0), ("min", 1.0, 2.0)):
+        monitor = Monitor("a score", mode)
+        assert monitor.better(better, worse) and not monitor.better(worse, better)
+        assert monitor.better(worse, monitor.worst)
+
+
+def test_a_first_score_of_zero_is_a_best_score(checkpoint, model, tmp_path):
+    run_epochs(checkpoint(), model, [0.0])
+    assert best_weight(model, tmp_path) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("patience", "scores", "last"),
+    [
+        (None, [3.0, 1.0, 1.0, 1.0], None),
+        (1, [3.0, 1.0, 4.0], 1),
+        (2, [3.0, 1.0, 4.0, 4.0, 2.0, 9.0], 4),
+        (2, [1.0, 2.0, 3.0, 4.0], None),
+    ],
+)
+def test_patience(checkpoint, model, tmp_path, patience, scores, last):
+    assert (
+        run_epochs(checkpoint(monitor=Monitor(patience=patience)), model, scores)
+        == last
+    )
+    state = load_state(tmp_path / "checkpoint.npz", model)
+    assert state["stopped"] is (last is not None)
+
+
+def test_a_resumed_run_goes_on_counting(checkpoint, model, tmp_path):
+    monitor = Monitor(patience=2)
+    run_epochs(checkpoint(monitor=monitor), model, [5.0, 1.0])
+    resumed = checkpoint(monitor=monitor)
+    resumed.resume()
+    assert run_epochs(resumed, model, [4.0, 9.0], first=2) == 2
+    assert best_weight(model, tmp_path) == 5.0
+    state = load_state(tmp_path / "checkpoint.npz", model)
+    assert (state["best"], state["best_epoch"], state["seconds"]) == (5.0, 0, 6.0)
+
+
+def test_a_change_of_plan_is_kept_with_its_epoch(checkpoint, model, tmp_path):
+    path = tmp_path / "checkpoint.npz"
+    run_epochs(checkpoint(plan=[4, "jax"]), model, [5.0, 1.0])
+    for first, plan in ((2, [4, "jax"]), (3, [9, "torch"])):
+        resumed = checkpoint(plan=plan)
+        resumed.resume()
+        run_epochs(resumed, model, [1.0], first=first)
+    assert load_state(path, model)["plans"] == [[0, 4, "jax"], [3, 9, "torch"]]
+
+
+def test_a_score_of_nan_is_no_best_score(checkpoint, model, tmp_path):
+    run_epochs(checkpoint(), model, [1.0, math.nan])
+    assert best_weight(model, tmp_path) == 1.0
+
+
+def test_a_failure_while_saving_leaves_the_previous_best(
+    checkpoint, model, tmp_path, monkeypatch
+):
+    callback = checkpoint()
+    run_epochs(callback, model, [1.0])
+    write = model.save_weights
+
+    def fail(path):
+        write(path)
+        with open(path, "r+b") as file:
+            file.truncate(100)
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(model, "save_weights", fail)
+    with pytest.raises(OSError, match="no space"):
+        run_epochs(callback, model, [2.0], first=1)
+    assert load_state(tmp_path / "checkpoint.npz", model)["epoch"] == 1
+    assert best_weight(model, tmp_path) == 1.0
+
+
+def test_the_state_of_another_run_is_refused(checkpoint, model, tmp_path):
+    run_epochs(checkpoint(), model, [1.0])
+    with pytest.raises(CheckpointError, match="seed"):
+        load_state(tmp_path / "checkpoint.npz", model, {"seed": 2})

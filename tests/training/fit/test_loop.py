@@ -1,0 +1,208 @@
+import csv
+import dataclasses
+import json
+import re
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from tests.training import tiny_run
+from zoo.training import (
+    Checkpoint,
+    EpochGuard,
+    Loop,
+    Monitor,
+    PairBatches,
+    WarmupLinearDecay,
+    load_state,
+    parallel,
+)
+from zoo.training.distribute import Distribution
+
+
+@pytest.fixture
+def make(monkeypatch, tmp_path):
+    monkeypatch.setattr(parallel, "reversal_pairs", tiny_run.few_pairs)
+    return lambda **options: tiny_run.make(tmp_path / "run", **options)
+
+
+def spoil(monkeypatch, run, places):
+    """Makes the batches at these (epoch, step) give a loss of NaN, wherever they
+    come."""
+    spoiled = set()
+    for epoch, step in places:
+        run.batches.set_epoch(epoch)
+        spoiled.add(run.batches[step][0]["source_ids"].tobytes())
+    get = PairBatches.__getitem__
+
+    def get_spoiled(self, index):
+        x, labels, weights = get(self, index)
+        if x["source_ids"].tobytes() in spoiled:
+            weights = weights * np.float32("nan")
+        return x, labels, weights
+
+    monkeypatch.setattr(PairBatches, "__getitem__", get_spoiled)
+
+
+@pytest.mark.once
+def test_a_bad_loss_ends_training_and_the_checkpoint_stays(make, monkeypatch):
+    run = make(checkpoint_steps=2, checkpoint_minutes=None)
+    spoil(monkeypatch, run, [(1, 5)])
+    with pytest.raises(FloatingPointError) as caught:
+        run.train()
+    # Found at the end of step 6; the checkpoint is of step 4.
+    error = str(caught.value)
+    assert error.startswith("The loss is nan in epoch 2, step 6. ")
+    rate = WarmupLinearDecay(5e-3, 4, 9 * 3)(9 + 5)
+    assert f"gradient norm max nan, learning rate {float(rate):g}. Training" in error
+    with open(run.run.path("log.csv")) as file:
+        rows = list(csv.DictReader(file))
+    assert [row["epoch"] for row in rows] == ["0"]
+    model = run.run.loop.model
+    state = load_state(run.run.path("checkpoint.npz"), model)
+    assert (state["epoch"], state["step"]) == (1, 4)
+    for variable in model.variables:
+        assert np.isfinite(ops.convert_to_numpy(variable.value)).all()
+    iterations = [v for v in model.optimizer.variables if v.name == "iteration"]
+    assert int(iterations[0].value) == 9 + 4
+    with pytest.raises(FloatingPointError, match="nan in epoch 2, step 6"):
+        make(checkpoint_steps=2, checkpoint_minutes=None).train()
+
+
+@pytest.mark.once
+def test_a_diverging_run_stops_with_the_reason_each_time(make):
+    def optimizer(steps, epochs):
+        return keras.optimizers.Adam(1e12, global_clipnorm=1.0)
+
+    scale = dataclasses.replace(tiny_run.SCALE, optimizer=optimizer)
+    for _ in range(2):
+        with pytest.raises(FloatingPointError) as caught:
+            make(scale=scale).train()
+        # The second batch's; the gradients by which it diverged are finite.
+        assert re.match(r"The loss is \d.*e\+\d\d in epoch 1, step ", str(caught.value))
+        assert "learning rate 1e+12. " in str(caught.value)
+        assert "A lower learning rate may help" in str(caught.value)
+
+
+@pytest.mark.once
+def test_weights_that_are_not_finite_are_not_saved(make, monkeypatch):
+    run = make()
+    run.train()
+    path = run.run.path("checkpoint.npz")
+    with open(path, "rb") as file:
+        content = file.read()
+    weight = run.backbone.trainable_variables[0]
+    weight.assign(ops.full(weight.shape, float("inf")))
+    with pytest.raises(FloatingPointError, match=weight.path):
+        run.run.loop.checkpoint.save(epoch=3)
+    with open(path, "rb") as file:
+        assert file.read() == content
+
+
+@pytest.mark.once
+def test_the_state_tells_where_it_is(make, monkeypatch):
+    """A resumed run finds an epoch that was trained and not yet validated."""
+    run = make()
+    saves = []
+    save = Checkpoint.save
+
+    def noting(self, *arguments, **options):
+        save(self, *arguments, **options)
+        with np.load(self.path) as file:
+            saves.append(json.loads(str(file["state"])))
+
+    monkeypatch.setattr(Checkpoint, "save", noting)
+    run.train()
+    places = [(state["epoch"], state["step"]) for state in saves]
+    assert places == [(0, 0), (0, 9), (1, 0), (1, 9), (2, 0), (2, 9), (3, 0)]
+    assert {"loss", "seconds", "tokens_per_second"} <= set(saves[1]["logs"])
+    assert saves[1]["epoch_seconds"] > 0 and saves[1]["seconds"] == 0
+    assert saves[2]["best_epoch"] == 0
+
+
+class Echo(keras.Model):
+    """Its loss is the mean first source id, so that logs tell which batch came."""
+
+    def __init__(self):
+        super().__init__()
+        self.factor = self.add_weight(initializer="ones")
+
+    def call(self, inputs):
+        first = ops.cast(inputs["source_ids"][:, 0], "float32")
+        return ops.mean(first) * self.factor
+
+    def compute_loss(self, x, y, y_pred, sample_weight=None, training=True):
+        return y_pred
+
+
+class Losses(keras.callbacks.Callback):
+    """Loss of each batch, from the running means that Keras logs."""
+
+    def __init__(self):
+        super().__init__()
+        self.epochs = []
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.total = 0.0
+        self.epochs.append([])
+
+    def on_train_batch_end(self, batch, logs=None):
+        total = float(logs["loss"]) * (batch + 1)
+        self.epochs[-1].append(total - self.total)
+        self.total = total
+
+
+def test_training_sees_the_order_of_each_epoch(tmp_path):
+    """In two goes, the second of which begins with the third epoch."""
+    sources = [[4 + row] * (1 + row % 3) for row in range(48)]
+    batches = PairBatches(sources, sources, batch_size=4, seed=1)
+    losses = Losses()
+    for epochs in (2, 4):
+        model = Echo()
+        model.compile(keras.optimizers.SGD(0.0), loss=None)
+        model.optimizer.build(model.trainable_variables)
+        paths = tmp_path / "checkpoint.npz", tmp_path / "best.weights.h5"
+        checkpoint = Checkpoint(*paths, model, Monitor("loss", "min"))
+        Loop(model, batches, checkpoint, epochs).run([losses])
+    assert len(losses.epochs) == 4
+    for epoch, found in enumerate(losses.epochs):
+        batches.set_epoch(epoch)
+        expected = [
+            batches[index][0]["source_ids"][:, 0].mean()
+            for index in range(len(batches))
+        ]
+        np.testing.assert_allclose(found, expected, atol=1e-2)
+
+
+class Reached(Exception):
+    """`fit` was called."""
+
+
+def test_process_0_alone_has_the_callbacks_that_write(tmp_path):
+    batches = PairBatches([[4]] * 4, [[5]] * 4, batch_size=2)
+    seen, losses = [], Losses()
+
+    def fit(*data, callbacks, **options):
+        seen[:] = callbacks.callbacks
+        raise Reached
+
+    class Process(Distribution):
+        processes = 2
+
+        def broadcast(self, value):
+            return value
+
+    for process in (0, 1):
+        model, distribution = Echo(), Process()
+        model.compile(keras.optimizers.SGD(0.0), loss=None)
+        model.optimizer.build(model.trainable_variables)
+        model.fit, distribution.process = fit, process
+        paths = tmp_path / "checkpoint.npz", tmp_path / "best.weights.h5"
+        checkpoint = Checkpoint(*paths, model, Monitor("loss", "min"))
+        with pytest.raises(Reached):
+            Loop(model, batches, checkpoint, 1, distribution).run([losses])
+        assert any(isinstance(callback, EpochGuard) for callback in seen)
+        for writing in (losses, checkpoint):
+            assert (writing in seen) == (process == 0)

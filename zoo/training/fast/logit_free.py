@@ -1,0 +1,173 @@
+"""Compiles models for training, translators without materializing their logits."""
+
+from typing import Any
+
+import keras
+
+from zoo.backend import Shape, Tensor
+from zoo.models.backbone import RestoreOnError
+from zoo.tasks.translator import Seq2SeqTask
+from zoo.training.fast.process import give_back_large_buffers
+from zoo.training.fast.traced_steps import trace_steps
+from zoo.training.fast.updates import prepare_optimizer
+from zoo.training.losses import SmoothedCrossEntropy
+
+
+class LogitFreeTrainer(RestoreOnError, keras.Model):
+    """Trains a task by what its output layer reads.
+
+    `SmoothedCrossEntropy.projected` has loss and gradient of the output layer in one
+    pass, a slice of time after another: `zoo.training.fast.projection`. All weights are
+    the task's, which is what is saved. It takes ids: strings go through
+    `task.preprocessor` first.
+
+    Args:
+        task: a `zoo.models.Translator` or a captioner.
+
+    Call arguments: the task's.
+
+    Returns:
+        `(B, T, d)`, the task's `features`.
+
+    Example:
+        >>> import numpy as np
+        >>> from zoo.models import Luong, LuongTranslator
+        >>> task = LuongTranslator(Luong(20, num_layers=1, hidden_dim=8,
+        ...                              embedding_dim=8))
+        >>> ids = np.array([[4, 5, 6, 0], [7, 8, 0, 0]])
+        >>> LogitFreeTrainer(task)({"source_ids": ids, "target_ids": ids}).shape
+        (2, 4, 8)
+    """
+
+    def __init__(self, task: Any, **kwargs: Any) -> None:
+        super().__init__(**{"name": task.name, **kwargs})
+        self.task = task
+        self.built = True
+
+    @staticmethod
+    def serves(model: Any, loss: Any) -> bool:
+        """Whether a model can be trained with a loss without its logits.
+
+        That is a translator or a captioner whose output layer is a plain matrix
+        product, but not in float16: the gradient would be made before the loss is
+        scaled up, and vanish.
+        """
+        return (
+            isinstance(model, Seq2SeqTask)
+            and hasattr(loss, "projected")
+            and model.backbone.compute_dtype != "float16"
+            and model.backbone.has_plain_output
+        )
+
+    def build(self, input_shape: Shape | None = None) -> None:
+        self.built = True
+
+    def check_trainable(self) -> None:
+        """See `RestoreOnError`; what is quantized is named before what it freezes.
+
+        Raises:
+            ValueError: if the output layer has been quantized since, or any layer to
+                float8, or if layers have been frozen or freed.
+        """
+        self.task.backbone.check_plain_output()
+        super().check_trainable()
+
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
+        return self.task.features(inputs, training=training)
+
+    def compute_loss(
+        self,
+        x: Tensor | None = None,
+        y: Tensor | None = None,
+        y_pred: Tensor | None = None,
+        sample_weight: Tensor | None = None,
+        training: bool = True,
+    ) -> Tensor:
+        loss = self.task.projected_loss(self.loss, y_pred, y, sample_weight)
+        return sum(self.losses, loss)
+
+
+def compile_for_training(
+    model: Any,
+    optimizer: Any,
+    distribution: Any = None,
+    accumulation: int = 1,
+    ema: Any = None,
+    loss: Any = None,
+    **smoothing: Any,
+) -> keras.Model:
+    """Compiles a model as the recipes train it, and returns the model to `fit`.
+
+    That is a `LogitFreeTrainer` of a translator where it serves, else the model. Under
+    TensorFlow on one device the step is compiled by XLA, on a CPU too, once for each
+    shape: `fit` should get batches of few shapes (`zoo.training.PairBatches`).
+
+    Args:
+        model: a `zoo.models.Translator`, or another built Keras model.
+        optimizer: a Keras optimizer.
+        distribution: a `zoo.training.distribute.Distribution` of several devices.
+        accumulation, ema: see `prepare_optimizer`.
+        loss: what `compile` takes; by default a `SmoothedCrossEntropy` of the other
+            arguments.
+
+    Returns:
+        A compiled Keras model, whose weights are the model's.
+
+    Example:
+        >>> import keras
+        >>> from zoo.models import Luong, LuongTranslator
+        >>> model = LuongTranslator(Luong(20, num_layers=1, hidden_dim=8,
+        ...                               embedding_dim=8))
+        >>> trained = compile_for_training(model, keras.optimizers.Adam(),
+        ...                                smoothing=0.1)
+        >>> trained.loss.smoothing
+        0.1
+    """
+    loss = SmoothedCrossEntropy(**smoothing) if loss is None else loss
+    if LogitFreeTrainer.serves(model, loss):
+        model = LogitFreeTrainer(model)
+    give_back_large_buffers(model)
+    optimizer = prepare_optimizer(optimizer, accumulation, ema)
+    if distribution is not None:
+        optimizer, loss = distribution.optimizer(optimizer), distribution.loss(loss)
+    alone = distribution is None or distribution.devices == 1
+    by_shape = keras.backend.backend() == "tensorflow" and alone
+    model.compile(
+        optimizer=optimizer,
+        loss=loss,
+        weighted_metrics=[],
+        jit_compile=True if by_shape else "auto",
+    )
+    if by_shape:
+        _compile_by_shape(model)
+    # Other models may carry states along.
+    if keras.backend.backend() == "torch" and alone and type(model) is LogitFreeTrainer:
+        trace_steps(model)
+    # Now, so that a checkpoint finds the optimizer's variables; and the model's, since
+    # for mixed_float16 Keras wraps what was given into one that scales the loss.
+    model.optimizer.build(model.trainable_variables)
+    if isinstance(model, RestoreOnError):
+        model.check_trainable()  # from now on
+    return model
+
+
+def _compile_by_shape(model):
+    """Lets TensorFlow compile the training step for each shape of a batch.
+
+    Keras's own training function reads the batch inside the graph, where its shape is
+    unknown: XLA then makes slower code, and loops that can't be unrolled or hoisted.
+    """
+    import tensorflow as tf
+
+    def make_train_function(force=False):
+        if isinstance(model, RestoreOnError):
+            model.check_trainable()
+        plain = model.run_eagerly or model.jit_compile is not True
+        if plain or model.steps_per_execution > 1:  # compiled anew, in another way
+            return type(model).make_train_function(model, force)
+        if model.train_function is None or force:
+            step = tf.function(model.train_step, jit_compile=True, autograph=False)
+            model.train_function = lambda iterator: step(next(iterator))
+        return model.train_function
+
+    model.make_train_function = make_train_function

@@ -1,0 +1,1 @@
+"""One run's training: its loop, checkpoints, progress and validation."""

@@ -1,0 +1,360 @@
+"""Training state on disk: written aside and renamed, refused when it doesn't fit."""
+
+import base64
+import contextlib
+import dataclasses
+import json
+import math
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from zoo.checks import one_of
+from zoo.files import atomic_write
+from zoo.strings import counted
+from zoo.training.fast.updates import averaged_weights
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that is broken or belongs to another run."""
+
+
+def save_state(path: str | Path, model: Any, state: dict[str, Any]) -> None:
+    """Writes all variables of a model and its optimizer, and a state.
+
+    The file appears whole or not at all; see `atomic_write`.
+
+    Args:
+        path: the file, `.npz`.
+        model: a compiled Keras model.
+        state: dict that JSON can hold.
+
+    Raises:
+        FloatingPointError: if a weight is not finite; the file stays as it was.
+        OSError: if the file can't be written.
+    """
+    weights = {id(variable) for variable in model.weights}
+    arrays = {}
+    for i, variable in enumerate(_variables(model)):
+        arrays[f"v{i}"] = array = ops.convert_to_numpy(variable.value)
+        if id(variable) in weights and not np.all(np.isfinite(array)):
+            raise FloatingPointError(
+                f"The weights are not finite and no checkpoint is written. "
+                f"Received: {variable.path}"
+            )
+    arrays["state"] = np.array(json.dumps(state))
+
+    def write(aside):
+        with Path(aside).open("wb") as file:
+            np.savez(file, **arrays)
+
+    atomic_write(path, write)
+
+
+def read_state(path: str | Path, expected: Any = ()) -> dict[str, Any]:
+    """Reads only the state that `save_state` wrote, which needs no model.
+
+    Raises:
+        CheckpointError: see `load_state`; the first entry that differs is named, in a
+            nested dict too.
+    """
+    with _reading(path) as file:
+        state = dict(json.loads(str(file["state"])))
+    _check(path, "", dict(expected), state)
+    return state
+
+
+def load_state(path: str | Path, model: Any, expected: Any = ()) -> dict[str, Any]:
+    """Restores a model and its optimizer from what `save_state` wrote.
+
+    Nothing is assigned before everything has been read and checked.
+
+    Args:
+        path: the file.
+        model: a compiled Keras model with a built optimizer.
+        expected: dict of entries that the state must have.
+
+    Returns:
+        The state.
+
+    Raises:
+        CheckpointError: if the file is broken, or written by another model or run.
+    """
+    state = read_state(path, expected)
+    with _reading(path) as file:
+        arrays = [file[f"v{i}"] for i in range(len(file.files) - 1)]
+    variables = _variables(model)
+    wanted = [tuple(variable.shape) for variable in variables]
+    shapes = [array.shape for array in arrays]
+    if shapes != wanted:
+        pairs = enumerate(zip(wanted, shapes, strict=False))
+        shorter = min(len(wanted), len(shapes))
+        first = next((i for i, (a, b) in pairs if a != b), shorter)
+        name = f" ({variables[first].path})" if first < len(variables) else ""
+        raise CheckpointError(
+            f"The checkpoint {Path(path).name} is of another architecture: the "
+            f"model has {len(wanted)} variables, the file {len(shapes)}; they first "
+            f"differ at number {first}{name}. Expected {wanted[first : first + 1]}. "
+            f"Received: {shapes[first : first + 1]}"
+        )
+    for variable, array in zip(variables, arrays, strict=True):
+        variable.assign(array)
+    return state
+
+
+@contextlib.contextmanager
+def _reading(path: str | Path) -> Iterator[Any]:
+    try:
+        with zipfile.ZipFile(path):
+            pass  # np.load would accept other files, too
+        with np.load(path, allow_pickle=False) as file:
+            yield file
+    # NumPy, zipfile, zlib, lzma and even Python's tokenizer have their own errors.
+    except Exception as error:
+        raise CheckpointError(
+            f"The checkpoint {Path(path).name} can't be read: it is truncated or no "
+            f"checkpoint. Start the run afresh with --restart. Received: {error}"
+        ) from error
+
+
+def _check(path, name, expected, state):
+    for key, value in expected.items():
+        other = state.get(key)
+        if value == other:
+            continue
+        if isinstance(value, dict) and isinstance(other, dict):
+            _check(path, f"{name}{key}.", {**dict.fromkeys(other), **value}, other)
+            continue
+        raise CheckpointError(
+            f"The checkpoint {Path(path).name} belongs to another run: "
+            f"its {name}{key} differs. Expected {value!r}. Received: {other!r}"
+        )
+
+
+def _variables(model):
+    """All variables but those of the metrics; dropout's seeds are among the model's."""
+    metrics = {id(variable) for variable in _metric_variables(model)}
+    variables = [v for v in model.variables if id(v) not in metrics]
+    return variables + list(model.optimizer.variables)
+
+
+def _metric_variables(model):
+    return [variable for metric in model.metrics for variable in metric.variables]
+
+
+def get_metrics(model: Any) -> list[Any]:
+    """Returns the values of a model's metrics, with the running loss."""
+    return [ops.convert_to_numpy(v.value).tolist() for v in _metric_variables(model)]
+
+
+def set_metrics(model: Any, values: list[Any]) -> None:
+    """Restores metrics from `get_metrics`."""
+    for variable, value in zip(_metric_variables(model), values, strict=True):
+        variable.assign(np.array(value, variable.dtype))
+
+
+def get_generator() -> list[str] | None:
+    """Returns the states of torch's random generators; None under other backends.
+
+    Under torch, Keras's dropout draws from the device's generator; under the others,
+    from variables of the model.
+    """
+    if keras.backend.backend() != "torch":
+        return None
+    import torch
+
+    states = [torch.get_rng_state()]
+    if torch.cuda.is_available():
+        states += torch.cuda.get_rng_state_all()
+    return [base64.b64encode(state.numpy().tobytes()).decode() for state in states]
+
+
+def set_generator(texts: list[str] | None) -> None:
+    """Restores random generators from `get_generator`."""
+    if texts is None or keras.backend.backend() != "torch":
+        return
+    import torch
+
+    states = [
+        torch.from_numpy(np.frombuffer(base64.b64decode(text), "uint8").copy())
+        for text in texts
+    ]
+    torch.set_rng_state(states[0])
+    if torch.cuda.is_available() and len(states) == 1 + torch.cuda.device_count():
+        torch.cuda.set_rng_state_all(states[1:])
+
+
+@dataclasses.dataclass(frozen=True)
+class Monitor:
+    """The log that decides which weights are best and when training may stop.
+
+    Attributes:
+        name: its key in the logs.
+        mode: "max" if higher is better, "min" if lower is.
+        patience: epochs without a new best after which training stops; None for never.
+        goal: value at which training stops; None for none.
+
+    Raises:
+        ValueError: for another mode.
+
+    Example:
+        >>> monitor = Monitor("val_accuracy", "max", patience=2)
+        >>> monitor.better(0.9, than=0.8), monitor.exhausted(epochs=1)
+        (True, False)
+    """
+
+    name: str = "val_bleu"
+    mode: str = "max"
+    patience: int | None = None
+    goal: float | None = None
+
+    def __post_init__(self) -> None:
+        one_of("mode", self.mode, ("max", "min"))
+
+    @property
+    def worst(self) -> float:
+        """A value that every other beats."""
+        return -math.inf if self.mode == "max" else math.inf
+
+    def better(self, value: float, than: float) -> bool:
+        """Returns whether a value beats another."""
+        return value > than if self.mode == "max" else value < than
+
+    def exhausted(self, epochs: int) -> bool:
+        """Returns whether that many epochs without a new best are enough to stop."""
+        return self.patience is not None and epochs >= self.patience
+
+    def reached(self, best: float) -> bool:
+        """Returns whether the best value meets the goal."""
+        return self.goal is not None and not self.better(self.goal, best)
+
+
+class Checkpoint(keras.callbacks.Callback):
+    """Saves the whole training state after each epoch, and the best weights.
+
+    Args:
+        path: file of the state, `.npz`; see `zoo.training.save_state`.
+        best_path: file of the best weights, `.weights.h5`.
+        backbone: the model whose weights are kept.
+        monitor: a `Monitor`.
+        identity: dict that a resumed run must share; saved with the state.
+        plan: list of what may change when a run is resumed (number of epochs, backend,
+            commit); saved with the epoch from which it applies.
+        stateful: dict of name to an object, usually a callback, whose `state()` goes
+            into every saved state and is restored by its `resume(state)`.
+        minutes: time between two saves within an epoch; None for no such saves.
+        steps: steps between two saves within an epoch; None for no such saves.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        best_path: str | Path,
+        backbone: Any,
+        monitor: Monitor = Monitor(),  # noqa: B008 (frozen)
+        identity: Any = (),
+        plan: Any = (),
+        stateful: Any = (),
+        minutes: float | None = 10.0,
+        steps: int | None = None,
+    ):
+        super().__init__()
+        self.path, self.best_path = Path(path), Path(best_path)
+        self.backbone, self.monitor, self.identity = backbone, monitor, dict(identity)
+        self.stateful, self.minutes, self.steps = dict(stateful), minutes, steps
+        self.writes = True  # of several processes, one writes
+        self.best, self.best_epoch = monitor.worst, -1
+        self.epochs, self.seconds = 0, 0.0  # completed
+        self.generator: list[str] | None = None
+        self.plan: list[Any] = list(plan)
+        self.plans: list[list[Any]] = []  # with the first epoch of each, in front
+
+    def resume(self) -> dict[str, Any]:
+        """Restores the model and itself from the file, whose state it returns.
+
+        Raises:
+            CheckpointError: see `load_state`; and if the run had other callbacks.
+        """
+        state = load_state(self.path, self.model, self.identity)
+        if (names := set(state["stateful"])) != set(self.stateful):
+            raise CheckpointError(
+                f"The checkpoint {self.path} belongs to a run with other callbacks. "
+                f"Expected {sorted(self.stateful)}. Received: {sorted(names)}"
+            )
+        self.best, self.best_epoch = state["best"], state["best_epoch"]
+        self.epochs, self.seconds = state["epoch"], state["seconds"]
+        self.generator = state["generator"]
+        self.plans = [list(entry) for entry in state["plans"]]
+        for name, part in self.stateful.items():
+            part.resume(state["stateful"][name])
+        return state
+
+    @property
+    def stop_reason(self) -> str:
+        """Why the completed epochs are enough; "" if they aren't."""
+        monitor, waited = self.monitor, self.epochs - 1 - self.best_epoch
+        if monitor.reached(self.best):
+            return f"{monitor.name} {self.best:g}"
+        if monitor.exhausted(waited):
+            return f"no better {monitor.name} for {counted(waited, 'epoch')}"
+        return ""
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        """Restores the random generators, after `fit`'s own first call of the model."""
+        set_generator(self.generator)
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        """Saves, and stops training where the monitor says so."""
+        logs = logs or {}
+        self.seconds += logs.get("seconds", 0.0)
+        self.epochs = epoch + 1
+        if self.monitor.better(logs[self.monitor.name], self.best):
+            self.best, self.best_epoch = logs[self.monitor.name], epoch
+            with averaged_weights(self.model):
+                atomic_write(self.best_path, self.backbone.save_weights)
+        reason = self.stop_reason
+        self._note_plan(epoch)
+        self.save(epoch + 1, stopped=bool(reason))
+        if reason:
+            print(f"{reason}: stopped", file=sys.stderr)
+            self.model.stop_training = True
+
+    def save(
+        self, epoch: int, step: int = 0, stopped: bool = False, **within: Any
+    ) -> None:
+        """Saves the state.
+
+        Args:
+            epoch: completed epochs.
+            step: completed batches of the next epoch.
+            stopped: whether training ended before its last epoch.
+            **within: further entries, needed to resume within an epoch.
+        """
+        if not self.writes:
+            return
+        if step:
+            self._note_plan(epoch)
+        state = {
+            **self.identity,
+            "epoch": epoch,
+            "step": step,
+            "best": self.best,
+            "best_epoch": self.best_epoch,
+            "seconds": self.seconds,
+            "plans": self.plans,
+            "generator": get_generator(),
+            "stopped": stopped,
+            "stateful": {name: part.state() for name, part in self.stateful.items()},
+            **within,
+        }
+        save_state(self.path, self.model, state)
+
+    def _note_plan(self, epoch):
+        if not self.plans or self.plans[-1][1:] != self.plan:
+            self.plans.append([epoch, *self.plan])

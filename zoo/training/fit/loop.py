@@ -1,0 +1,293 @@
+"""Keras's `fit` from one checkpoint to the next: saving, interrupts, finite losses."""
+
+import math
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import keras
+
+from zoo.files import part_of
+from zoo.training.batches.dataset import as_dataset
+from zoo.training.distribute import Distribution
+from zoo.training.fast.updates import Statistics, read_statistics
+from zoo.training.fit import interrupts
+from zoo.training.fit.checkpoint import (
+    Checkpoint,
+    get_generator,
+    get_metrics,
+    set_generator,
+    set_metrics,
+)
+from zoo.training.fit.progress import Logs, Progress, StepCallbacks
+from zoo.training.fit.run_files import check_weights, trim_log, trim_samples
+
+READ_EVERY = 50  # steps between two reads of the losses: the host waits for the device
+# A loss this many times the first (or 1) has diverged, even if it is still finite.
+LIMIT = 1e5
+
+
+class Loop:
+    """Trains to the last epoch, resuming from the last checkpoint if there is one.
+
+    A run that is killed at any moment and started again reaches the same losses and
+    weights as one that was not, bit for bit, on the same backend and machine. A loss
+    that is not finite, or 100,000 times the first, ends the run; the last checkpoint
+    stays.
+
+    Args:
+        model: the compiled task, its optimizer built.
+        batches: the `PairBatches` or `ArrayBatches` to train on.
+        checkpoint: a new `Checkpoint`, which resumes from its file if there is one.
+            `log.csv` and `samples.jsonl` are in the same folder.
+        epochs: passes over the data.
+        distribution: a `zoo.training.distribute.Distribution`; one device by default.
+            Only process 0 writes and calls the callbacks given to `run`.
+
+    Attributes:
+        state: the last checkpoint's, {} if there is none.
+
+    Raises:
+        CheckpointError: if the folder holds the checkpoint of another run, or damaged
+            files of this one.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        batches: Any,
+        checkpoint: Checkpoint,
+        epochs: int,
+        distribution: Distribution | None = None,
+    ):
+        self.model, self.batches, self.epochs = model, batches, epochs
+        self.checkpoint, self.distribution = checkpoint, distribution or Distribution()
+        self.log = checkpoint.path.parent / "log.csv"
+        self.samples = checkpoint.path.parent / "samples.jsonl"
+        checkpoint.writes = self.distribution.main
+        checkpoint.set_model(model)
+        self.state: dict[str, Any] = {}
+        self._resume(first=True)
+        if self.distribution.main:
+            self._clean_up()
+
+    @property
+    def done(self) -> bool:
+        """Whether there is nothing left to train."""
+        # Not the saved `stopped`: with more patience, a run that stopped early resumes.
+        checkpoint = self.checkpoint
+        return checkpoint.epochs >= self.epochs or bool(checkpoint.stop_reason)
+
+    def run(self, callbacks: Iterable[Any]) -> None:
+        """Trains.
+
+        Args:
+            callbacks: Keras callbacks, called at the end of an epoch; they may add to
+                its logs, which must hold what the checkpoint monitors.
+
+        Raises:
+            FloatingPointError: if the loss or the weights are not finite.
+            Interrupted: after SIGINT or SIGTERM within `interrupts.catching`; the state
+                has been saved.
+            OSError: if a file can't be written; earlier files stay as they were.
+        """
+        if not self.state:  # a bad loss in the first epoch needs one, too
+            self.checkpoint.save(epoch=0)
+            self._resume()
+        while not self.done:
+            try:
+                self._fit(callbacks)
+            except NotFiniteError as error:
+                interrupts.release()
+                raise FloatingPointError(self._explain(error)) from error
+            self._resume()
+
+    def _clean_up(self):
+        """Removes what a killed run left behind."""
+        checkpoint = self.checkpoint
+        if checkpoint.best_epoch >= 0:
+            check_weights(checkpoint.best_path)
+        for path in (checkpoint.path, checkpoint.best_path, self.log, self.samples):
+            Path(part_of(path)).unlink(missing_ok=True)
+        trim_log(self.log, checkpoint.epochs)
+        trim_samples(self.samples, checkpoint.epochs)
+
+    def _resume(self, first=False):
+        self.distribution.wait()  # until process 0 has written it
+        if not first or self.checkpoint.path.exists():
+            self.state = self.checkpoint.resume()
+        place = [self.state.get(name) for name in ("epoch", "step")]
+        self.distribution.agree("epoch and step of the checkpoint", place)
+
+    def _fit(self, callbacks):
+        """Trains to the end of a resumed epoch, or else to the last epoch."""
+        epoch, start = self.state["epoch"], self.state["step"]
+        self.batches.set_epoch(epoch)
+        steps = len(self.batches) - start
+        progress = Progress(
+            self.batches,
+            seconds=5.0 if self.distribution.main else math.inf,
+            earlier=self.state.get("epoch_seconds", 0.0),
+            epochs=self.epochs,
+        )
+        order = keras.callbacks.LambdaCallback(
+            on_epoch_begin=lambda number, _: self.batches.set_epoch(
+                number, start if number == epoch else 0
+            )
+        )
+        each_step = [order, progress, Statistics(), EpochGuard(self, progress)]
+        main_only = [*callbacks, self.checkpoint] if self.distribution.main else []
+        together = keras.callbacks.LambdaCallback(on_epoch_end=self._stop_together)
+        callbacks = StepCallbacks(
+            [*(each_step if steps else []), *main_only, together],
+            add_history=True,
+            model=self.model,
+            epochs=self.epochs,
+        )
+        if not steps:  # the epoch is trained, but not yet validated
+            callbacks.on_train_begin()
+            callbacks.on_epoch_end(epoch, self.state["logs"])
+            callbacks.on_train_end()
+            return
+        # On several devices, Keras distributes the batches itself.
+        alone = self.distribution.devices == 1
+        self.model.fit(
+            as_dataset(self.batches, steps) if alone else self.batches,
+            # `fit` counts the batches before `order` drops those already done.
+            steps_per_epoch=steps if start else None,
+            epochs=epoch + 1 if start else self.epochs,
+            initial_epoch=epoch,
+            shuffle=False,
+            verbose=0,
+            callbacks=callbacks,
+        )
+
+    def _stop_together(self, epoch, logs):
+        """Waits for process 0's validation, and stops if it does."""
+        stop = self.distribution.broadcast(bool(self.model.stop_training))
+        self.model.stop_training = stop
+
+    def _explain(self, error):
+        """Describes a loss that is not finite."""
+        found = read_statistics(self.model.optimizer, reset=False)
+        numbers = ", ".join(f"{k.replace('_', ' ')} {v:g}" for k, v in found.items())
+        told = f" Of this epoch: {numbers}." if found else ""
+        return (
+            f"{error}.{told} Training stops, and the last checkpoint is as it was. A "
+            "lower learning rate may help, or clipping at a smaller norm"
+        )
+
+
+class NotFiniteError(FloatingPointError):
+    """A loss or weights that are not finite, or a loss beyond `LIMIT`.
+
+    Attributes:
+        epoch, step: the batch's place, counted from 0.
+    """
+
+    def __init__(self, reason: str, epoch: int, step: int):
+        super().__init__(f"{reason} in epoch {epoch + 1}, step {step + 1}")
+        self.epoch, self.step = epoch, step
+
+
+class EpochGuard(keras.callbacks.Callback):
+    """Saves the state within an epoch, ends an interrupted run, finds a bad loss.
+
+    The state is saved at the checkpoint's
+    intervals, at the end of an epoch before its validation, and when the run is
+    interrupted (see `zoo.training.fit.interrupts`). None of this changes the training.
+    Losses are read every `READ_EVERY` steps only. The first one that is not finite, or
+    beyond `LIMIT`, is reported, and no state is saved after it.
+
+    Raises:
+        NotFiniteError: from a hook, if a loss or the weights are not finite.
+        Interrupted: from a hook, after SIGINT or SIGTERM.
+    """
+
+    def __init__(self, loop: Loop, progress: Progress):
+        super().__init__()
+        self.batches, self.checkpoint = loop.batches, loop.checkpoint
+        self.distribution, self.progress = loop.distribution, progress
+        self.resumed = loop.state if loop.state["step"] else None
+        self.bound: float | None = None  # for the losses of this run
+
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
+        """Restores the metrics of a resumed epoch and holds signals back."""
+        self.epoch, self.saved = epoch, time.monotonic()
+        self.losses: list[tuple[int, Any]] = []
+        if self.resumed:
+            set_metrics(self.model, self.resumed["metrics"])
+            self.resumed = None
+        # torch's DataLoader draws a number where an epoch, or the rest of one, begins
+        # and ends. Training must not depend on it.
+        self.generator = get_generator()
+        interrupts.hold()
+
+    def on_train_batch_begin(self, batch: int, logs: Logs = None) -> None:
+        """Restores the random generators before the first batch."""
+        if not batch:
+            set_generator(self.generator)
+        if self.distribution.processes > 1:
+            step = self.batches.start + batch
+            self.distribution.seed(self.batches.seed or 0, self.epoch, step)
+
+    def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
+        """Saves, or reads the losses, if either is due."""
+        step = self.batches.start + batch + 1
+        self.losses.append((step - 1, (logs or {})["loss"]))
+        if batch + 1 == len(self.batches):  # the end of the epoch saves
+            self._check_losses()  # while the epoch's statistics are there
+            self.generator = get_generator()
+        elif self._due(step) or interrupts.received():
+            self._save(step, metrics=get_metrics(self.model))
+            self.saved = time.monotonic()
+            if interrupts.received():
+                interrupts.release()
+        elif len(self.losses) >= READ_EVERY:
+            self._check_losses()
+
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
+        """Saves, then lets signals through."""
+        set_generator(self.generator)
+        step = self.batches.start + len(self.batches)
+        numbers = {k: v for k, v in (logs or {}).items() if isinstance(v, (int, float))}
+        self._save(step, logs=numbers)
+        interrupts.release()
+
+    def _due(self, step):
+        minutes, steps = self.checkpoint.minutes, self.checkpoint.steps
+        if steps is not None and step % steps == 0:
+            return True
+        # Several processes must read the same losses: saves by time wait for that.
+        several = self.distribution.processes > 1
+        if minutes is None or (several and len(self.losses) < READ_EVERY):
+            return False
+        return time.monotonic() - self.saved >= 60 * minutes
+
+    def _save(self, step, **within):
+        self._check_losses()
+        try:
+            seconds = self.progress.elapsed()
+            self.checkpoint.save(self.epoch, step, epoch_seconds=seconds, **within)
+        except FloatingPointError as error:
+            raise NotFiniteError(str(error), self.epoch, step - 1) from error
+
+    def _check_losses(self):
+        """Reads the losses since the last check.
+
+        They are running means: once one is not finite, neither are those after it. (A
+        loss beyond the bound may come back; then the run has recovered.)
+        """
+        if self.losses and self.bound is None:
+            self.bound = LIMIT * max(1.0, abs(float(self.losses[0][1])))
+        if self.losses and not self._sound(self.losses[-1][1]):
+            step, loss = next(
+                (s, float(v)) for s, v in self.losses if not self._sound(v)
+            )
+            raise NotFiniteError(f"The loss is {loss:g}", self.epoch, step)
+        self.losses = []
+
+    def _sound(self, loss):
+        loss = float(loss)
+        return math.isfinite(loss) and abs(loss) <= self.bound
