@@ -4,8 +4,8 @@
 
 Small models are trained for six epochs in batches of four shapes, on a GPU if there is
 one: twice by Keras's own steps, which shows how far those differ from each other, and
-once by steps that are recorded at once (`zoo.training.fast.traced_steps`). After each epoch
-free memory is filled with NaN, which a CUDA graph that reads it takes for its
+once by steps that are traced at once (`zoo.training.fast.traced_steps`). After each
+epoch free memory is filled with NaN, which a CUDA graph that reads it takes for its
 constants. Printed is a line of JSON. It ends with an error if steps were not recorded,
 if a loss is not finite, or if losses differ by more than 0.001 and by more than ten
 times what plain steps do.
@@ -87,7 +87,7 @@ def compare(make):
     plain, _ = train(make, math.inf)
     again, _ = train(make, math.inf)
     with warnings.catch_warnings():
-        warnings.filterwarnings("error", "The steps of training are not recorded")
+        warnings.filterwarnings("error", "The steps of training are not traced")
         recorded, shapes = train(make, 0.0)
     if shapes != len(SHAPES):
         raise SystemExit(f"recorded were {shapes} shapes, not {len(SHAPES)}")

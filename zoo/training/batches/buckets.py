@@ -1,6 +1,8 @@
 """A few padded shapes for sequences of many lengths."""
 
+import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -102,3 +104,21 @@ def group_by_length(
     for row, length in enumerate(lengths):
         groups[next(shape for shape in shapes if shape >= length)].append(row)
     return list(groups.items())
+
+
+def lead_with_unlike(order: list[Any]) -> list[Any]:
+    """Moves two batches to the front whose shapes differ wherever any two do.
+
+    Keras's TensorFlow trainer learns from the first two which sizes vary.
+    """
+    places: dict[Any, int] = {}
+    for place, (bucket, *_) in enumerate(order):
+        places.setdefault(bucket, place)
+    sides = range(len(next(iter(places))))
+    varies = [len({bucket[side] for bucket in places}) > 1 for side in sides]
+    for one, other in itertools.combinations(places, 2):
+        if all(a != b or not v for a, b, v in zip(one, other, varies, strict=True)):
+            lead = sorted((places[one], places[other]))
+            rest = [batch for place, batch in enumerate(order) if place not in lead]
+            return [order[place] for place in lead] + rest
+    return order

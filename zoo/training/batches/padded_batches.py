@@ -1,6 +1,5 @@
 """Batches of few shapes, with little padding and a repeatable order."""
 
-import itertools
 import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,14 +11,20 @@ from zoo.checks import positive
 from zoo.data.store import RaggedIds
 from zoo.ids import END_ID, START_ID
 from zoo.text.subword_regularization import SubwordRegularization
-from zoo.training.batches.buckets import TARGET_COST, choose_buckets, distinct
+from zoo.training.batches.buckets import (
+    TARGET_COST,
+    choose_buckets,
+    distinct,
+    lead_with_unlike,
+)
 
 
 class _OrderedBatches(keras.utils.PyDataset):
     """Batches whose order depends only on `seed` and the epoch; None keeps one order.
 
-    Subclasses' `_batches(shuffle)` gives a tuple for each batch, with its padded shape
-    in front; `shuffle` is a function of a count to the order of as many rows.
+    Subclasses' `_groups(shuffle)` gives, for each padded shape, what `__getitem__` has
+    to know of it, all rows and how many of them are a batch; `shuffle` is a function of
+    a count to the order of as many rows.
     """
 
     def set_epoch(self, epoch: int, start: int = 0) -> None:
@@ -32,9 +37,13 @@ class _OrderedBatches(keras.utils.PyDataset):
         shuffle: Any = np.arange
         if self.seed is not None:
             shuffle = np.random.default_rng((self.seed, epoch)).permutation
-        batches = self._batches(shuffle)
+        batches = [
+            (shape, known, rows[i : i + size])
+            for shape, known, rows, size in self._groups(shuffle)
+            for i in range(0, len(rows), size)
+        ]
         order = [batches[i] for i in shuffle(len(batches))]
-        self._order, self.start = _lead_with_unlike(order)[start:], start
+        self._order, self.start = lead_with_unlike(order)[start:], start
         self._epoch = epoch
 
     def __len__(self) -> int:
@@ -147,7 +156,7 @@ class PairBatches(_OrderedBatches):
             -(-len(rows) // b) * b * t for (_, t), (rows, b) in self._members.items()
         )
         self.padding = 1 - self.tokens / padded  # share of target positions
-        self._part, self._multiple = (0, 1), 1
+        self.shard()
         self.set_epoch(0)
 
     def _room(self, sizes):
@@ -156,9 +165,8 @@ class PairBatches(_OrderedBatches):
             return sizes
         pieces = sizes - np.array([0, 1])
         mean, variance = np.array(self._growth).T
-        grown = pieces * mean + 2 * np.sqrt(pieces * variance)
-        grown = np.maximum(np.rint(grown), pieces).astype("int32")
-        return grown + np.array([0, 1], "int32")
+        grown = np.rint(pieces * mean + 2 * np.sqrt(pieces * variance))
+        return np.maximum(grown, pieces).astype("int32") + np.array([0, 1], "int32")
 
     def _sort(self, sizes):
         """The rows of each bucket, in buckets' order."""
@@ -208,7 +216,7 @@ class PairBatches(_OrderedBatches):
             >>> batches[0][0]["source_ids"][:, 0].tolist()  # of 4, 5, 6 and none
             [6, 0]
         """
-        multiple = processes if multiple is None else multiple
+        multiple = multiple or processes
         if not 0 <= process < processes or multiple % processes:
             raise ValueError(
                 "`process` must be below `processes`, which must divide `multiple`. "
@@ -223,13 +231,9 @@ class PairBatches(_OrderedBatches):
             )
         self._part, self._multiple = (process, processes), multiple
 
-    def _batches(self, shuffle):
-        batches = []
-        for bucket, (members, height) in self._members.items():
-            rows = members[shuffle(len(members))]
-            starts = range(0, len(rows), height)
-            batches += [(bucket, height, rows[i : i + height]) for i in starts]
-        return batches
+    def _groups(self, shuffle):
+        for bucket, (rows, height) in self._members.items():
+            yield bucket, height, rows[shuffle(len(rows))], height
 
     def __getitem__(self, index: int) -> Any:
         bucket, height, rows = self._order[index]
@@ -260,15 +264,10 @@ class PairBatches(_OrderedBatches):
         """Segments a batch; what is too long for its bucket keeps its pieces."""
         # Without the last number, the first batch would have the order's generator.
         rng = np.random.default_rng((self.seed, self._epoch, self.start + index, 1))
-        drawn = []
-        for ids, limit in zip(
-            (self._sources, self._targets), (bucket[0], bucket[1] - 1), strict=True
-        ):
+        for ids, limit in ((self._sources, bucket[0]), (self._targets, bucket[1] - 1)):
             old = [ids[row] for row in rows]
-            new = self._segment(old, rng)
-            pairs = zip(new, old, strict=True)
-            drawn.append([a if len(a) <= limit else b for a, b in pairs])
-        return map(RaggedIds.of, drawn)
+            pairs = zip(self._segment(old, rng), old, strict=True)
+            yield RaggedIds.of([a if len(a) <= limit else b for a, b in pairs])
 
 
 class ArrayBatches(_OrderedBatches):
@@ -324,14 +323,12 @@ class ArrayBatches(_OrderedBatches):
             self.tokens += int(counted)
         self.set_epoch(0)
 
-    def _batches(self, shuffle):
-        size, batches = self.batch_size, []
+    def _groups(self, shuffle):
+        size = self.batch_size
         for part, (_, _, weights) in enumerate(self._parts):
             count = len(weights)
             rows = np.resize(shuffle(count), -(-count // size) * size)
-            starts = range(0, count, size)
-            batches += [(self._shapes[part], part, rows[i : i + size]) for i in starts]
-        return batches
+            yield self._shapes[part], part, rows, size
 
     def __getitem__(self, index: int) -> Any:
         _, part, rows = self._order[index]
@@ -386,26 +383,7 @@ class GeneratedBatches(ArrayBatches):
         self.tokens = count
 
     def set_epoch(self, epoch: int, start: int = 0) -> None:
-        """See `PairBatches.set_epoch`."""
         if epoch != self.epoch:
             x, y = self.draw(self.count, epoch)
             self._parts, self.epoch = [(x, y, self._parts[0][2])], epoch
         super().set_epoch(epoch, start)
-
-
-def _lead_with_unlike(order):
-    """Moves two batches to the front whose shapes differ wherever any two do.
-
-    Keras's TensorFlow trainer learns from the first two which sizes vary.
-    """
-    places = {}
-    for place, (bucket, _, _) in enumerate(order):
-        places.setdefault(bucket, place)
-    sides = range(len(next(iter(places))))
-    varies = [len({bucket[side] for bucket in places}) > 1 for side in sides]
-    for one, other in itertools.combinations(places, 2):
-        if all(a != b or not v for a, b, v in zip(one, other, varies, strict=True)):
-            lead = sorted((places[one], places[other]))
-            rest = [batch for place, batch in enumerate(order) if place not in lead]
-            return [order[place] for place in lead] + rest
-    return order
