@@ -79,12 +79,10 @@ def load_embeddings(
         >>> vectors.matrix.tolist(), vectors.found.tolist()
         ([[3.0, 4.0], [0.0, 0.0], [1.0, 2.0]], [True, False, True])
     """
-    rows: dict[str, list[int]] = {}
     words = _words(vocabulary)
-    for row, word in enumerate(words):
-        if word is not None:
-            rows.setdefault(word, []).append(row)
-            rows.setdefault(word.lower(), [])
+    wanted = {
+        form for word in words if word is not None for form in (word, word.lower())
+    }
     vectors: dict[str, np.ndarray] = {}
     duplicates, number, declared = 0, 0, None
     text: Any = {"encoding": "utf-8", "errors": "replace", "newline": "\n"}
@@ -102,7 +100,7 @@ def load_embeddings(
             _check_size(dimension, len(numbers), path, number)
             if word in vectors:
                 duplicates += 1
-            elif word in rows:
+            elif word in wanted:
                 vectors[word] = _vector(numbers, path, number)
     lines = number - (declared is not None)
     if not lines or (declared is not None and lines != declared):
@@ -113,24 +111,27 @@ def load_embeddings(
         )
     matrix = np.zeros((len(words), dimension or 0), "float32")
     found = np.zeros(len(words), "bool")
-    for word, places in rows.items():
+    for row, word in enumerate(words):
+        if word is None:
+            continue
         vector = vectors.get(word, vectors.get(word.lower()))
-        if vector is not None and places:
-            matrix[places], found[places] = vector, True
+        if vector is not None:
+            matrix[row], found[row] = vector, True
     return Embeddings(matrix, found, duplicates)
 
 
 def _words(vocabulary):
+    """The word of each row; None for a piece that continues one."""
     if isinstance(vocabulary, (list, tuple)):
         return list(vocabulary)
-    pieces = map(vocabulary.id_to_token, range(vocabulary.vocabulary_size()))
-    return [_word(piece) for piece in pieces]
-
-
-def _word(piece):
-    if piece.startswith("▁"):
-        return piece[1:] or None
-    return None if any(c.isalnum() for c in piece) else piece
+    words: list[str | None] = []
+    for row in range(vocabulary.vocabulary_size()):
+        piece = vocabulary.id_to_token(row)
+        if piece.startswith("▁"):
+            words.append(piece[1:] or None)
+        else:
+            words.append(None if any(c.isalnum() for c in piece) else piece)
+    return words
 
 
 def _header(line):

@@ -103,27 +103,18 @@ class Optimizer:
             **self.options,
         )
 
-    def _rate(self, steps_per_epoch, epochs):
-        from zoo.training.schedules import (
-            HalvingSchedule,
-            InverseSquareRoot,
-            NoamSchedule,
-            WarmupLinearDecay,
-        )
+    def _rate(self, steps, epochs):
+        from zoo.training import schedules
 
-        total = steps_per_epoch * epochs
+        rate, total = self.learning_rate, steps * epochs
         if self.schedule == "linear":
             warmup = min(self.warmup, total // 4)
-            return WarmupLinearDecay(self.learning_rate, warmup, total)
+            return schedules.WarmupLinearDecay(rate, warmup, total)
         if self.schedule == "halving":
-            return HalvingSchedule(
-                self.learning_rate,
-                self.constant_epochs,
-                steps_per_epoch,
-                self.halving_epochs,
-            )
+            start, every = self.constant_epochs, self.halving_epochs
+            return schedules.HalvingSchedule(rate, start, steps, every)
         if self.schedule == "inverse_sqrt":
-            return InverseSquareRoot(self.learning_rate, self.warmup)
+            return schedules.InverseSquareRoot(rate, self.warmup)
         if self.schedule == "noam":
-            return NoamSchedule(self.hidden_dim, self.warmup, self.learning_rate)
-        return self.learning_rate
+            return schedules.NoamSchedule(self.hidden_dim, self.warmup, rate)
+        return rate

@@ -52,7 +52,6 @@ class Rprop(keras.optimizers.Optimizer):
         self.least, self.most = least, most
 
     def build(self, variables: list[Any]) -> None:
-        """Makes the steps and the last signs."""
         if self.built:
             return
         super().build(variables)
@@ -65,7 +64,6 @@ class Rprop(keras.optimizers.Optimizer):
         )
 
     def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
-        """Updates one variable."""
         index = self._get_variable_index(variable)
         last, sign = self._signs[index], ops.sign(ops.cast(gradient, variable.dtype))
         agreed = sign * last
@@ -80,11 +78,5 @@ class Rprop(keras.optimizers.Optimizer):
         self.assign_sub(variable, rate * step * sign)
 
     def get_config(self) -> dict[str, Any]:
-        """Returns the optimizer's arguments."""
-        return {
-            **super().get_config(),
-            "increase": self.increase,
-            "decrease": self.decrease,
-            "least": self.least,
-            "most": self.most,
-        }
+        names = ("increase", "decrease", "least", "most")
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

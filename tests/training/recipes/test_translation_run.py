@@ -31,9 +31,9 @@ from zoo.training import (
     LogitFreeTrainer,
     Optimizer,
     Scale,
-    callbacks,
     parallel,
 )
+from zoo.training.fit import progress
 from zoo.training.recipes import translation_run as translation
 
 
@@ -72,7 +72,7 @@ def straight(tmp_path_factory):
 def resumed(tmp_path_factory):
     """The same, killed within its second epoch and started again."""
     folder = tmp_path_factory.mktemp("resumed")
-    advance = callbacks.Progress.on_train_batch_end
+    advance = progress.Progress.on_train_batch_end
 
     def kill(self, batch, logs=None):
         advance(self, batch, logs)
@@ -80,7 +80,7 @@ def resumed(tmp_path_factory):
             raise Killed
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(callbacks.Progress, "on_train_batch_end", kill)
+        patch.setattr(progress.Progress, "on_train_batch_end", kill)
         with pytest.raises(Killed):
             make(folder).train()
     first = read_log(folder)

@@ -58,7 +58,6 @@ class WordDropout(keras.layers.Layer):
         self.built = True
 
     def call(self, inputs: dict[str, Any], model: Any = None) -> dict[str, Any]:
-        """Drops tokens."""
         changed = dict(inputs)
         rates = {"source_ids": self.source, "target_ids": self.target}
         for name, probability in rates.items():
@@ -70,7 +69,6 @@ class WordDropout(keras.layers.Layer):
         return changed
 
     def get_config(self) -> dict[str, Any]:
-        """Returns the layer's arguments."""
         config = {"source": self.source, "target": self.target, "seed": self.seed}
         return {**super().get_config(), **config}
 
@@ -161,7 +159,6 @@ class ScheduledSampling(keras.layers.Layer):
         return self.k / (self.k + ops.exp(step / self.k))
 
     def call(self, inputs: dict[str, Any], model: Any) -> dict[str, Any]:
-        """Samples target tokens."""
         ids = ops.cast(inputs["target_ids"], "int32")
         shape = ops.shape(ids)
         # Drawn outside the loop, where a generator's state would be lost.
@@ -202,12 +199,5 @@ class ScheduledSampling(keras.layers.Layer):
         return ops.minimum(ids, logits.shape[-1] - 1)
 
     def get_config(self) -> dict[str, Any]:
-        """Returns the layer's arguments."""
-        return {
-            **super().get_config(),
-            "decay": self.decay,
-            "k": self.k,
-            "c": self.c,
-            "least": self.least,
-            "seed": self.seed,
-        }
+        names = ("decay", "k", "c", "least", "seed")
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -43,7 +43,5 @@ def as_dataset(batches: Any, steps: int | None = None) -> Any:
         lambda: (batches[index] for index in range(len(batches))),
         output_signature=keras.tree.map_structure(spec, batches[0]),
     )
-    counted = tf.data.experimental.assert_cardinality(
-        len(batches) if steps is None else steps
-    )
+    counted = tf.data.experimental.assert_cardinality(steps or len(batches))
     return dataset.apply(counted).with_options(options).prefetch(2)

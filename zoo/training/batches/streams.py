@@ -96,25 +96,21 @@ class CarriedState(keras.Model):
                 initializer="zeros",
                 trainable=False,
             )
-            for number, state in enumerate(self._flat_start())
+            for number, state in enumerate(
+                keras.tree.flatten(backbone.initial_states(batch_size))
+            )
         ]
         self.built = True
 
     def build(self, input_shape: Shape | None = None) -> None:
         self.built = True
 
-    def _flat_start(self):
-        return keras.tree.flatten(self.backbone.initial_states(self.batch_size))
-
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
-        keep = ops.cast(inputs["keep"], self.backbone.compute_dtype)[:, None]
-        like = self.backbone.initial_states(self.batch_size)
+        dtype = self.backbone.compute_dtype
+        keep = ops.cast(inputs["keep"], dtype)[:, None]
         states = keras.tree.pack_sequence_as(
-            like,
-            [
-                keep * cast_weights(state, self.backbone.compute_dtype)
-                for state in self.carried
-            ],
+            self.backbone.initial_states(self.batch_size),
+            [keep * cast_weights(state, dtype) for state in self.carried],
         )
         features, states = self.backbone.read(inputs["token_ids"], states, training)
         if training:

@@ -85,8 +85,7 @@ class Distribution:
     def broadcast(self, value: Any) -> Any:
         """Returns the `value` of process 0 in every process, once all have called it.
 
-        Args:
-            value: bytes, or what JSON can hold.
+        It is bytes, or what JSON can hold.
         """
         if self.processes == 1:
             return value
@@ -106,12 +105,7 @@ class Distribution:
         self.broadcast(None)
 
     def agree(self, name: str, value: Any) -> None:
-        """Raises a `DistributionError` if process 0 has another value.
-
-        Args:
-            name: what the value is.
-            value: what JSON can hold.
-        """
+        """Raises a `DistributionError` if process 0 has another value of this name."""
         expected = self.broadcast(value)
         if value != expected:
             raise DistributionError(
@@ -122,3 +116,4 @@ class Distribution:
 
     def stop(self) -> None:
         """Leaves the other processes, once all are done."""
+        self.wait()

@@ -37,7 +37,6 @@ class JaxDistribution(Distribution):
 
     @contextlib.contextmanager
     def single_device(self) -> Iterator[None]:
-        """Turns Keras's distribution off."""
         engine = keras.distribution.distribution()
         keras.distribution.set_distribution(None)
         try:
@@ -49,10 +48,9 @@ class JaxDistribution(Distribution):
         return np.asarray(multihost_utils.broadcast_one_to_all(array))
 
     def stop(self) -> None:
-        """Ends Keras's distribution and leaves the other processes."""
         keras.distribution.set_distribution(None)
+        super().stop()
         if self.processes > 1:
-            self.wait()
             jax.distributed.shutdown()
 
 

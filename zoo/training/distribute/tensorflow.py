@@ -86,10 +86,6 @@ class TensorFlowDistribution(Distribution):
         sums = self._strategy.run(tf.function(one))
         return self._strategy.experimental_local_results(sums)[0].numpy()
 
-    def stop(self) -> None:
-        if self.processes > 1:
-            self.wait()
-
 
 def _multi_worker():
     class MultiWorker(tf.distribute.MultiWorkerMirroredStrategy):

@@ -64,8 +64,8 @@ class TorchDistribution(Distribution):
         return tensor.numpy()
 
     def stop(self) -> None:
+        super().stop()
         if self.processes > 1:
-            self.wait()
             dist.destroy_process_group()
 
 

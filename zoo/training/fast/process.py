@@ -25,9 +25,8 @@ from zoo.backend import (
 )
 from zoo.files import cache_folder
 
-# From malloc.h. Freed memory is kept for the next step: large buffers would otherwise
-# come from the system page by page, each of them zeroed, which can take longer than the
-# arithmetic on them.
+# From malloc.h. Large buffers would otherwise come from the system page by page, each of
+# them zeroed, which can take longer than the arithmetic on them.
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -2, -3, -4, -8
 
 # The largest threshold that glibc takes.
@@ -40,9 +39,11 @@ _FEW_PARAMETERS = 1_000_000
 # the product alone.
 _DOTS = "--xla_cpu_experimental_ynn_fusion_type=LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
 
-# Of JAX's cache of compiled programs: seconds from which on one is kept, and the bytes
-# of all of them, of which the least recently used go.
-_WORTH_KEEPING, _MOST_KEPT = 0.1, 2**30
+# JAX's cache of compiled programs: the least recently used go.
+_JAX_CACHE: dict[str, Any] = {
+    "jax_compilation_cache_max_size": 2**30,
+    "jax_persistent_cache_min_compile_time_secs": 0.1,
+}
 
 
 def tune_process() -> None:
@@ -83,9 +84,6 @@ def start_backend(devices: bool = True, presets_only: bool = False) -> None:
     Meanwhile Python's garbage collector is off, and afterwards it skips what was there
     when Keras had just been imported for the first time.
 
-    Every command of `zoo` that loads a preset and every recipe calls it. For Python
-    programs, docs/performance.md says what to set.
-
     Args:
         devices: whether to look for devices now, which prints messages, too. A
             distributed run must be set up before.
@@ -120,12 +118,9 @@ def start_backend(devices: bool = True, presets_only: bool = False) -> None:
 
 
 def start_tensorflow(devices: bool = True) -> None:
-    """Imports TensorFlow quietly, if it is installed.
+    """Imports TensorFlow quietly, if it is installed; `devices` as in `start_backend`.
 
     TensorBoard's logs and Keras's seeds use it under other backends, too.
-
-    Args:
-        devices: see `start_backend`.
     """
     with quiet_start(), contextlib.suppress(ImportError):
         import tensorflow
@@ -140,13 +135,8 @@ def choose_threads(parameters: int) -> str:
     A model of fewer than a million parameters gets one: its products are over before a
     second thread has begun. Only the size decides, so that a resumed run computes as it
     did before. Does nothing under other backends, or if the environment sets the number
-    (`OMP_NUM_THREADS`, `MKL_NUM_THREADS`).
-
-    Args:
-        parameters: number of the model's parameters.
-
-    Returns:
-        The backend and its threads, to be shown: "torch backend, threads: 1".
+    (`OMP_NUM_THREADS`, `MKL_NUM_THREADS`). Returns the backend and its threads, to be
+    shown: "torch backend, threads: 1".
     """
     backend = configured_backend()
     if backend != "torch":
@@ -154,8 +144,8 @@ def choose_threads(parameters: int) -> str:
     import torch
 
     if not _threads_are_given():
-        most = _default_threads()
-        torch.set_num_threads(1 if parameters < _FEW_PARAMETERS else most)
+        few = parameters < _FEW_PARAMETERS
+        torch.set_num_threads(1 if few else _default_threads())
     return f"torch backend, threads: {torch.get_num_threads()}"
 
 
@@ -209,16 +199,8 @@ def give_back_large_buffers(model: Any) -> None:
     if a single weight has 32 MB, pieces of that size aren't kept, at 5 % of the speed
     (docs/performance.md). This holds for the rest of the process. Does nothing unless
     `tune_process` keeps freed memory.
-
-    Args:
-        model: a Keras model.
-
-    Example:
-        >>> import keras
-        >>> give_back_large_buffers(keras.Sequential([keras.Input((2,))]))
     """
-    weights = model.trainable_variables
-    sizes = [4 * math.prod(weight.shape) for weight in weights]
+    sizes = [4 * math.prod(weight.shape) for weight in model.trainable_variables]
     if _kept and configured_backend() == "jax" and max(sizes, default=0) >= _LARGE:
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_MMAP_MAX, 2**16)
@@ -252,8 +234,7 @@ def _set_xla_flags():
     except importlib.metadata.PackageNotFoundError:
         return
     flags = os.environ.get("XLA_FLAGS", "")
-    name = _DOTS.split("=")[0]
-    if version.startswith("0.10.") and name not in flags:
+    if version.startswith("0.10.") and _DOTS.split("=")[0] not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} {_DOTS}".strip()
 
 
@@ -268,11 +249,7 @@ def _keep_programs():
     if not _is_ours(folder):
         return
     _remove_incomplete(folder)
-    settings = {
-        "jax_compilation_cache_dir": str(folder),
-        "jax_compilation_cache_max_size": _MOST_KEPT,
-        "jax_persistent_cache_min_compile_time_secs": _WORTH_KEEPING,
-    }
+    settings = {"jax_compilation_cache_dir": str(folder), **_JAX_CACHE}
     unset = {k: v for k, v in settings.items() if k.upper() not in os.environ}
     os.environ.update({name.upper(): str(value) for name, value in unset.items()})
     jax = sys.modules.get("jax")

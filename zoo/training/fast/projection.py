@@ -30,11 +30,8 @@ def projected_cross_entropy(
     there is one slice.
 
     Args:
-        features: `(B, T, d)`.
-        kernel: `(d, V)`.
-        bias: `(V,)` or None.
-        labels: int `(B, T)`.
-        weights: float32 `(B, T)`.
+        features, kernel, bias: `(B, T, d)`, `(d, V)`, and `(V,)` or None.
+        labels, weights: int and float32 `(B, T)`.
         smoothing: ε of label smoothing, see `zoo.training.SmoothedCrossEntropy`.
 
     Returns:
@@ -45,13 +42,10 @@ def projected_cross_entropy(
 
     @custom_gradient
     def loss(features, kernel, labels, weights, *bias):
-        inputs = (features, labels, weights)
-        if length is None:
-            total, d_features, *gradients = _part(*inputs, kernel, bias, smoothing)
-        else:
-            total, d_features, *gradients = _sliced(
-                length, inputs, kernel, bias, smoothing
-            )
+        inputs = (features, labels, weights, kernel, bias, smoothing)
+        total, d_features, *gradients = (
+            _part(*inputs) if length is None else _sliced(length, *inputs)
+        )
 
         def gradient(upstream):
             d_kernel, *d_bias = (ops.cast(upstream, g.dtype) * g for g in gradients)
@@ -72,15 +66,13 @@ def slice_length(shape: Shape, vocabulary: Any) -> int | None:
     return None if length >= time else length
 
 
-def _sliced(length, inputs, kernel, bias, smoothing):
+def _sliced(length, features, labels, weights, kernel, bias, smoothing):
     """`_part` of one slice of time after another, added up."""
-    features, labels, weights = inputs
     batch, time, size = features.shape
     count = -(-time // length)
-    spare = count * length - time  # of weight 0
-    features = ops.pad(features, ((0, 0), (0, spare), (0, 0)))
-    labels = ops.pad(labels, ((0, 0), (0, spare)))
-    weights = ops.pad(weights, ((0, 0), (0, spare)))
+    spare = ((0, 0), (0, count * length - time))  # of weight 0
+    features = ops.pad(features, (*spare, (0, 0)))
+    labels, weights = ops.pad(labels, spare), ops.pad(weights, spare)
 
     def add(total, part):
         part = ops.cast(part, total.dtype)

@@ -1,7 +1,7 @@
 """Averages of the weights of several epochs (Vaswani et al. 2017, section 6.1)."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +50,13 @@ class EpochWeights(keras.callbacks.Callback):
 
     def paths(self) -> list[Path]:
         """Returns the files kept, by epoch."""
-        return [path for *_, path in sorted(self._files())]
+        return [path for *_, path in self._files()]
 
-    def _files(self) -> Iterator[tuple[int, float, Path]]:
-        """Epoch (from 1), score and path of each file."""
-        for path in self.folder.iterdir() if self.folder.is_dir() else ():
-            if match := _NAME.fullmatch(path.name):
-                yield int(match[1]), float(match[2]), path
+    def _files(self) -> list[tuple[int, float, Path]]:
+        """Epoch (from 1), score and path of each file, by epoch."""
+        paths = self.folder.iterdir() if self.folder.is_dir() else ()
+        matches = [(_NAME.fullmatch(path.name), path) for path in paths]
+        return sorted((int(m[1]), float(m[2]), path) for m, path in matches if m)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         """Writes the epoch's weights and removes those no longer needed."""
@@ -64,19 +64,17 @@ class EpochWeights(keras.callbacks.Callback):
         self.folder.mkdir(parents=True, exist_ok=True)
         for path in self.folder.glob("*.part.*"):  # a killed run's unfinished file
             path.unlink()
-        path = self.folder / f"epoch-{epoch + 1:05d}_{score:.6g}.weights.h5"
-        # A run that was killed before its checkpoint left files of epochs to come.
-        stale = [entry for entry in self._files() if entry[0] > epoch]
+        new = self.folder / f"epoch-{epoch + 1:05d}_{score:.6g}.weights.h5"
         with averaged_weights(self.model):
-            atomic_write(path, self.backbone.save_weights)
-        stale = [entry for entry in stale if entry[2] != path]
-        kept = [entry for entry in self._files() if entry not in stale]
+            atomic_write(new, self.backbone.save_weights)
+        files = self._files()
+        # A run that was killed before its checkpoint left files of epochs to come.
+        kept = [file for file in files if file[0] <= epoch or file[2] == new]
         if self.which == "best":
-            kept.sort(key=lambda entry: (entry[1], entry[0]))
-        else:
-            kept.sort()
-        for *_, path in stale + kept[: -self.keep]:
-            path.unlink()
+            kept.sort(key=lambda file: (file[1], file[0]))
+        for file in files:
+            if file not in kept[-self.keep :]:
+                file[2].unlink()
 
 
 def average_weights(model: Any, paths: Sequence[str | Path]) -> None:

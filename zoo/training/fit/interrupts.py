@@ -32,9 +32,8 @@ def catching() -> Iterator[None]:
     """
     global _received, _holding
     _received, _holding = None, False
-    handlers = {}
-    if threading.current_thread() is threading.main_thread():
-        handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    main = threading.current_thread() is threading.main_thread()
+    handlers = {number: signal.getsignal(number) for number in _SIGNALS if main}
     for number, handler in handlers.items():
         if handler is not signal.SIG_IGN:
             signal.signal(number, _handle)

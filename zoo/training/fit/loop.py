@@ -125,22 +125,12 @@ class Loop:
         epoch, start = self.state["epoch"], self.state["step"]
         self.batches.set_epoch(epoch)
         steps = len(self.batches) - start
-        progress = Progress(
-            self.batches,
-            seconds=5.0 if self.distribution.main else math.inf,
-            earlier=self.state.get("epoch_seconds", 0.0),
-            epochs=self.epochs,
-        )
-        order = keras.callbacks.LambdaCallback(
-            on_epoch_begin=lambda number, _: self.batches.set_epoch(
-                number, start if number == epoch else 0
-            )
-        )
-        each_step = [order, progress, Statistics(), EpochGuard(self, progress)]
-        main_only = [*callbacks, self.checkpoint] if self.distribution.main else []
-        together = keras.callbacks.LambdaCallback(on_epoch_end=self._stop_together)
         callbacks = StepCallbacks(
-            [*(each_step if steps else []), *main_only, together],
+            [
+                *(self._each_step(epoch, start) if steps else []),
+                *([*callbacks, self.checkpoint] if self.distribution.main else []),
+                keras.callbacks.LambdaCallback(on_epoch_end=self._stop_together),
+            ],
             add_history=True,
             model=self.model,
             epochs=self.epochs,
@@ -154,7 +144,7 @@ class Loop:
         alone = self.distribution.devices == 1
         self.model.fit(
             as_dataset(self.batches, steps) if alone else self.batches,
-            # `fit` counts the batches before `order` drops those already done.
+            # `fit` counts the batches before `set_order` drops those already done.
             steps_per_epoch=steps if start else None,
             epochs=epoch + 1 if start else self.epochs,
             initial_epoch=epoch,
@@ -162,6 +152,21 @@ class Loop:
             verbose=0,
             callbacks=callbacks,
         )
+
+    def _each_step(self, first, start):
+        """The callbacks of all processes, called at each step."""
+
+        def set_order(epoch, logs):
+            self.batches.set_epoch(epoch, start if epoch == first else 0)
+
+        order = keras.callbacks.LambdaCallback(on_epoch_begin=set_order)
+        progress = Progress(
+            self.batches,
+            seconds=5.0 if self.distribution.main else math.inf,
+            earlier=self.state.get("epoch_seconds", 0.0),
+            epochs=self.epochs,
+        )
+        return [order, progress, Statistics(), EpochGuard(self, progress)]
 
     def _stop_together(self, epoch, logs):
         """Waits for process 0's validation, and stops if it does."""
