@@ -25,8 +25,8 @@ from zoo.backend import (
 )
 from zoo.files import cache_folder
 
-# From malloc.h. Large buffers would otherwise come from the system page by page, each of
-# them zeroed, which can take longer than the arithmetic on them.
+# From malloc.h. Large buffers would otherwise come from the system page by page, each
+# of them zeroed, which can take longer than the arithmetic on them.
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -2, -3, -4, -8
 
 # The largest threshold that glibc takes.
