@@ -1,7 +1,13 @@
 import keras
 import pytest
 
-from zoo.training import HalvingSchedule, Optimizer, WarmupLinearDecay
+from zoo.training import (
+    HalvingSchedule,
+    InverseSquareRoot,
+    NoamSchedule,
+    Optimizer,
+    WarmupLinearDecay,
+)
 from zoo.training.optimizers import OPTIMIZERS
 
 pytestmark = pytest.mark.once
@@ -21,40 +27,32 @@ def test_options_reach_the_keras_class():
     assert made.beta_2 == 0.98 and made.amsgrad and made.global_clipnorm is None
 
 
-def schedule(*arguments, plan=(10, 4), **options):
+@pytest.mark.parametrize(
+    ("rate", "schedule", "options", "plan", "wanted"),
+    [
+        (2e-3, "linear", {"warmup": 7}, (10, 4), WarmupLinearDecay(2e-3, 7, 40)),
+        # The warm-up is at most a quarter of the training.
+        (2e-3, "linear", {"warmup": 400}, (10, 4), WarmupLinearDecay(2e-3, 10, 40)),
+        (1, "halving", {"constant_epochs": 8}, (9, 12), HalvingSchedule(1.0, 8, 9)),
+        (
+            0.7,
+            "halving",
+            {"constant_epochs": 5, "halving_epochs": 0.5},
+            (100, 8),
+            HalvingSchedule(0.7, 5, 100, every=0.5),
+        ),
+        (
+            2.0,
+            "noam",
+            {"warmup": 4000, "hidden_dim": 64},
+            (10, 4),
+            NoamSchedule(64, 4000, factor=2.0),
+        ),
+        (1e-3, "inverse_sqrt", {"warmup": 50}, (10, 4), InverseSquareRoot(1e-3, 50)),
+    ],
+)
+def test_each_schedule_is_made_of_plain_values(rate, schedule, options, plan, wanted):
+    made = Optimizer("sgd", rate, schedule, **options)(*plan)
     # A Keras optimizer keeps its schedule to itself, but for its configuration.
-    made = Optimizer(*arguments, **options)(*plan)
-    return keras.saving.deserialize_keras_object(made.get_config()["learning_rate"])
-
-
-def test_linear_rises_and_falls():
-    found = schedule("adam", 2e-3, "linear", warmup=7)
-    assert type(found) is WarmupLinearDecay
-    assert found.get_config() == {"peak": 2e-3, "warmup": 7, "total": 40}
-
-
-def test_the_warmup_is_at_most_a_quarter_of_the_training():
-    found = schedule("adam", 2e-3, "linear", warmup=400)
-    assert found.get_config()["warmup"] == 10
-
-
-def test_halving_is_the_papers_schedule():
-    found = schedule("sgd", 1.0, "halving", constant_epochs=8, plan=(100, 12))
-    assert type(found) is HalvingSchedule
-    wanted = {"rate": 1.0, "start": 8, "steps_per_epoch": 100, "every": 1.0}
-    assert found.get_config() == wanted
-
-
-def test_sutskevers_schedule():
-    found = schedule(
-        "sgd", 0.7, "halving", constant_epochs=5, halving_epochs=0.5, plan=(100, 8)
-    )
-    rates = [float(found(step)) for step in (499, 500, 549, 550, 749)]
-    assert rates == pytest.approx([0.7, 0.35, 0.35, 0.175, 0.021875])
-
-
-def test_noam_and_the_inverse_square_root():
-    found = schedule("adam", 2.0, "noam", warmup=4000, hidden_dim=64)
-    assert found.get_config() == {"hidden_dim": 64, "warmup": 4000, "factor": 2.0}
-    found = schedule("adam", 1e-3, "inverse_sqrt", warmup=50)
-    assert found.get_config() == {"peak": 1e-3, "warmup": 50}
+    found = keras.saving.deserialize_keras_object(made.get_config()["learning_rate"])
+    assert type(found) is type(wanted) and found.get_config() == wanted.get_config()
