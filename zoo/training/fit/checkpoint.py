@@ -6,7 +6,6 @@ import dataclasses
 import json
 import math
 import sys
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -111,11 +110,9 @@ def load_state(path: str | Path, model: Any, expected: Any = ()) -> dict[str, An
 @contextlib.contextmanager
 def _reading(path: str | Path) -> Iterator[Any]:
     try:
-        with zipfile.ZipFile(path):
-            pass  # np.load would accept other files, too
         with np.load(path, allow_pickle=False) as file:
             yield file
-    # NumPy, zipfile, zlib, lzma and even Python's tokenizer have their own errors.
+    # NumPy, zipfile, zlib and even Python's tokenizer have their own errors.
     except Exception as error:
         raise CheckpointError(
             f"The checkpoint {Path(path).name} can't be read: it is truncated or no "

@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import dataclasses
 import json
 import re
 from collections.abc import Sequence
@@ -174,9 +175,7 @@ def read_samples(path: str | Path) -> dict[tuple[str, ...], dict[int, dict[str, 
         try:
             sample = json.loads(line)
             key = tuple(sample[name] for name in ("set", "source", "reference"))
-            texts = [*key, sample["translation"], *sample.get("tokens", ())]
-            texts += sample.get("source_tokens", ())
-            if not all(isinstance(text, str) for text in texts):
+            if not all(isinstance(text, str) for text in (*key, sample["translation"])):
                 raise ValueError("a text is no str")
             translation_of(sample)
             samples.setdefault(key, {})[int(sample["epoch"])] = sample
@@ -194,22 +193,12 @@ def translation_of(sample: dict[str, Any]) -> Translation | None:
     """Returns a sample as a `Translation` without a score; None without attention.
 
     Raises:
-        KeyError, TypeError, ValueError: if the arrays don't fit the tokens.
+        ValueError: see `Translation.from_json`.
     """
     if "alignment" not in sample:
         return None
-    tokens: Any = {name: sample[name] for name in ("tokens", "source_tokens")}
-    height, width = map(len, tokens.values())
-    shapes = {"alignment": (height, width), "focus": (height,), "windows": (height, 2)}
-    arrays: Any = {
-        name: np.asarray(sample[name], "int32" if name == "windows" else "float64")
-        for name in shapes
-        if name in sample
-    }
-    for name, array in arrays.items():
-        if array.shape != shapes[name] or not np.isfinite(array).all():
-            raise ValueError(
-                f"{name} must be finite and of shape {shapes[name]}. "
-                f"Received: {array.shape}"
-            )
-    return Translation(sample["translation"], np.nan, **tokens, **arrays)
+    names = ("tokens", "source_tokens", "alignment", "focus", "windows")
+    members = {name: sample[name] for name in names if name in sample}
+    record = {"text": sample["translation"], "score": 0.0, **members}
+    translation = Translation.from_json(json.dumps(record))
+    return dataclasses.replace(translation, score=np.nan)
