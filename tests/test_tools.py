@@ -18,7 +18,9 @@ pytestmark = pytest.mark.backend_free
 SUITE = """
 import os, pytest
 
-def test_passes(): pass
+def test_contract():
+    assert "ZOO_QUICK_TESTS" in os.environ and "ZOO_DATA_DIR" not in os.environ
+
 def test_backend(): assert os.environ["KERAS_BACKEND"] == "jax"
 def test_skips(): pytest.skip("a reason")
 
@@ -27,58 +29,6 @@ def broken():
     yield
     raise OSError
 def test_fails_twice(broken): assert False
-"""
-
-
-def test_run_tests_counts_and_fails(tmp_path, capfd):
-    suite = tmp_path / "test_suite.py"
-    suite.write_text(SUITE)
-    backends = ["--backend", "jax", "--backend", "torch"]
-    code = run_tests.main([*backends, str(suite)])
-    lines = capfd.readouterr().out.splitlines()
-    assert code == 1
-    assert lines[-1] == "3 passed, 3 failed, 2 skipped"
-    assert "The slowest 8 of 8 tests" in lines
-    assert [line.split()[:4] for line in lines[-3:-1]] == [
-        ["jax", "2", "1", "1"],
-        ["torch", "1", "2", "1"],
-    ]
-
-
-ALONE = ("--numprocesses=0", "--dist=no")  # two more processes would take a while
-
-
-@pytest.mark.parametrize(
-    "source, code, last",
-    [
-        ("def test_passes(): pass", 0, "1 passed, 0 failed, 0 skipped"),
-        ("", 1, "0 passed, 0 failed, 0 skipped"),
-        ("import nothing_of_this_name", 1, "0 passed, 1 failed, 0 skipped"),
-        (
-            "import os\ndef test_crash(): os._exit(3)",
-            1,
-            "0 passed, 1 failed, 0 skipped",
-        ),
-    ],
-)
-def test_run_tests_exit_code(tmp_path, capfd, source, code, last):
-    suite = tmp_path / "test_suite.py"
-    suite.write_text(source)
-    assert run_tests.main(["--backend", "jax", str(suite), *ALONE]) == code
-    assert capfd.readouterr().out.splitlines()[-1] == last
-
-
-def test_run_tests_leaves_the_data_folder_to_its_caller(tmp_path, monkeypatch):
-    suite = tmp_path / "test_suite.py"
-    suite.write_text("import os\ndef test(): assert 'ZOO_DATA_DIR' not in os.environ")
-    monkeypatch.delenv("ZOO_DATA_DIR", raising=False)
-    assert run_tests.main(["--backend", "jax", str(suite), *ALONE]) == 0
-
-
-MARKED = """
-import os, pytest
-
-def test_contract(): assert ("ZOO_QUICK_TESTS" in os.environ) == QUICK
 
 @pytest.mark.once
 def test_variant(): pass
@@ -91,40 +41,74 @@ def test_whole_recipe(): pass
 """
 
 
-@pytest.mark.parametrize(
-    ("options", "passed"), [([], (3, 1)), (["--all"], (4, 3))], ids=["", "all"]
-)
-def test_run_tests_chooses_by_markers(tmp_path, monkeypatch, capfd, options, passed):
-    monkeypatch.delenv("ZOO_QUICK_TESTS", raising=False)
+def test_run_tests_counts_what_its_markers_choose(tmp_path, monkeypatch, capfd):
+    for name in ("ZOO_QUICK_TESTS", "ZOO_DATA_DIR"):
+        monkeypatch.delenv(name, raising=False)
     suite = tmp_path / "test_suite.py"
-    suite.write_text(MARKED.replace("QUICK\n", f"{not options}\n"))
+    suite.write_text(SUITE)
+    alone = ("--numprocesses=0", "--dist=no")  # more processes would take a while
     backends = ["--backend", "jax", "--backend", "torch"]
-    assert run_tests.main([*backends, *options, str(suite), *ALONE]) == 0
-    lines = capfd.readouterr().out.splitlines()[-3:-1]
-    counts = {line.split()[0]: int(line.split()[1]) for line in lines}
-    assert (counts["torch"], counts["jax"]) == passed
+    assert run_tests.main([*backends, str(suite), *alone]) == 1
+    lines = capfd.readouterr().out.splitlines()
+    assert lines[-1] == "5 passed, 3 failed, 2 skipped"
+    assert "The slowest 10 of 10 tests" in lines
+    assert [line.split()[:4] for line in lines[-3:-1]] == [
+        ["jax", "2", "1", "1"],
+        ["torch", "3", "2", "1"],
+    ]
 
 
-def test_run_tests_begins_anew_for_each_part_of_the_whole_suite(
-    tmp_path, monkeypatch, capfd
-):
+@pytest.mark.parametrize(
+    ("first", "all_of_them", "expression"),
+    [
+        (True, False, "not long"),
+        (False, False, "not long and not backend_free and not once"),
+        (True, True, ""),
+        (False, True, "not backend_free"),
+    ],
+)
+def test_run_tests_chooses_by_markers(first, all_of_them, expression):
+    assert run_tests.selection(first, all_of_them) == expression
+
+
+@pytest.fixture
+def commands(tmp_path, monkeypatch):
+    """pytest's commands, which end at once, without a report, by `commands.code`; and
+    a suite of three folders."""
+    commands = types.SimpleNamespace(code=5, given=[])
+
+    def call(command, cwd, env):
+        commands.given.append((command, env.get("ZOO_QUICK_TESTS")))
+        return commands.code
+
+    monkeypatch.delenv("ZOO_QUICK_TESTS", raising=False)
+    monkeypatch.setattr(run_tests.subprocess, "call", call)
     monkeypatch.setattr(run_tests, "ROOT", tmp_path)
     for name in ("models", "recipes", "text"):
-        folder = tmp_path / "tests" / name
-        folder.mkdir(parents=True)
-        source = f"import os\ndef test(): open('{name}', 'w').write(str(os.getpid()))"
-        (folder / f"test_{name}.py").write_text(source)
-    assert run_tests.main(["--all", "--backend", "jax", *ALONE]) == 0
-    assert capfd.readouterr().out.splitlines()[-1] == "3 passed, 0 failed, 0 skipped"
-    processes = {
-        (tmp_path / name).read_text() for name in ("models", "recipes", "text")
-    }
-    assert len(processes) == 3
-    for arguments in (["tests/models"], ["tests/text/test_text.py::test"]):
+        (tmp_path / "tests" / name).mkdir(parents=True)
+    return commands
+
+
+@pytest.mark.parametrize(("code", "failed"), [(5, 0), (3, 1)])
+def test_run_tests_fails_without_a_test_and_after_a_crash(
+    commands, capfd, code, failed
+):
+    commands.code = code
+    assert run_tests.main(["--backend", "jax"]) == 1
+    last = capfd.readouterr().out.splitlines()[-1]
+    assert last == f"0 passed, {failed} failed, 0 skipped"
+    assert [quick for _, quick in commands.given] == ["1"]
+
+
+def test_run_tests_begins_anew_for_each_part_of_the_whole_suite(commands):
+    run_tests.main(["--all", "--backend", "jax"])
+    ignored = ["--ignore=tests/recipes", "--ignore=tests/models"]
+    parts = [["tests/recipes"], ["tests/models"], ["tests", *ignored]]
+    for (given, quick), part in zip(commands.given, parts, strict=True):
+        assert given[-len(part) :] == part and quick is None
+    for arguments in (["tests/text"], ["tests/text/test_text.py::test"]):
+        (run_tests.ROOT / "tests/text/test_text.py").touch()
         assert run_tests.split(["-m", "", *arguments]) == [[]]
-    (tmp_path / "tests/models/test_models.py").write_text("import os; os._exit(3)")
-    assert run_tests.main(["--all", "--backend", "jax", *ALONE]) == 1
-    assert capfd.readouterr().out.splitlines()[-1] == "2 passed, 1 failed, 0 skipped"
 
 
 def test_run_tests_tells_where_the_time_goes(tmp_path):
@@ -208,11 +192,12 @@ def test_ci_takes_the_corpora_beside_the_checkout(tmp_path, beside, given, expec
     shutil.copy(ROOT / ".ci" / "run", tmp_path / "project" / ".ci")
     if beside:
         (tmp_path / "shared" / "data").mkdir(parents=True)
-    make = tmp_path / "bin" / "make"
-    make.parent.mkdir()
-    make.write_text('#!/bin/sh\necho "$1 ${ZOO_DATA_DIR-none}"\n')
-    make.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{make.parent}:{os.environ['PATH']}"}
+    programs = {"make": 'echo "$1 ${ZOO_DATA_DIR-none}"', "timeout": "true"}
+    (tmp_path / "bin").mkdir()
+    for name, line in programs.items():  # `timeout` would install packages
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
     environment.pop("ZOO_DATA_DIR", None)
     if given:
         environment["ZOO_DATA_DIR"] = given
