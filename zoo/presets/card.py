@@ -155,23 +155,14 @@ def make_card(metadata: Any, where: str) -> Card:
     for field, (kind, keys) in FIELDS.items():
         value = metadata.get(field, kind() if field in MAY_BE_MISSING else None)
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise PresetError(
-                f"{where}: {field!r} should be a {kind.__name__}, received {value!r}"
-            )
-        if value == kind() and field in MAY_BE_MISSING:
-            keys = ()
-        for record in value if kind is list else [value]:
-            if keys and not isinstance(record, dict):
-                raise PresetError(
-                    f"{where}: {field!r} should hold objects, received {record!r}"
-                )
-            missing = [key for key in keys if key not in record]
-            if missing:
-                raise PresetError(
-                    f"{where}: {field!r} needs {', '.join(keys)}; "
-                    f"missing {', '.join(missing)} in {record!r}"
-                )
-        _check_text(value, field, where)
+            wrong = f"be a {kind.__name__}, received {value!r}"
+            raise PresetError(f"{where}: {field!r} should {wrong}")
+        if value != kind() or field not in MAY_BE_MISSING:
+            for record in value if kind is list else [value]:
+                _check_record(record, keys, field, where)
+        if match := _CONTROL.search(_joined(value)):
+            wrong = f"hold no control characters, received {match[0]!r}"
+            raise PresetError(f"{where}: {field!r} should {wrong}")
         values[field] = value
     if not _NAME.fullmatch(values["name"]):
         raise PresetError(
@@ -179,8 +170,46 @@ def make_card(metadata: Any, where: str) -> Card:
             f"begin with a letter or digit, received {values['name']!r}"
         )
     for path, entry in values["files"].items():
-        _check_file_entry(path, entry, where)
+        _check_file(path, entry, where)
     return Card(**values)
+
+
+def _check_record(record, keys, field, where):
+    if keys and not isinstance(record, dict):
+        raise PresetError(
+            f"{where}: {field!r} should hold objects, received {record!r}"
+        )
+    if missing := [key for key in keys if key not in record]:
+        raise PresetError(
+            f"{where}: {field!r} needs {', '.join(keys)}; missing {', '.join(missing)} "
+            f"in {record!r}"
+        )
+
+
+def _joined(value):
+    """Returns all strings in a value, on lines of their own: a terminal obeys some."""
+    if isinstance(value, dict):
+        value = [*value, *value.values()]
+    if isinstance(value, list):
+        return "\n".join(map(_joined, value))
+    return value if isinstance(value, str) else ""
+
+
+def _check_file(path, entry, where):
+    parts = PurePosixPath(path).parts
+    # As text and not resolved, since a download cache keeps links.
+    if not parts or {"/", "//", ".."} & {*parts} or "\\" in path or ":" in path:
+        raise PresetError(
+            f"{where}: files must stay inside the preset's folder, received {path!r}"
+        )
+    kinds = {"bytes": int, "sha256": str}
+    if not isinstance(entry, dict) or any(
+        not isinstance(entry.get(key), kind) for key, kind in kinds.items()
+    ):
+        raise PresetError(
+            f'{where}: {path!r} should have "bytes" (int) and "sha256" (str), '
+            f"received {entry!r}"
+        )
 
 
 def escaped(value: Any) -> Any:
@@ -198,42 +227,6 @@ def escaped(value: Any) -> Any:
     if isinstance(value, dict):
         return {escaped(name): escaped(part) for name, part in value.items()}
     return [*map(escaped, value)] if isinstance(value, (list, tuple)) else value
-
-
-def _check_text(value, field, where):
-    """Rejects control characters, which a terminal would obey."""
-    if isinstance(value, str) and (match := _CONTROL.search(value)):
-        raise PresetError(
-            f"{where}: {field!r} should hold no control characters, received "
-            f"{match[0]!r}"
-        )
-    parts = [*value, *value.values()] if isinstance(value, dict) else value
-    for part in parts if isinstance(parts, list) else ():
-        _check_text(part, field, where)
-
-
-def _check_file_entry(path, entry, where):
-    parts = PurePosixPath(path).parts
-    # Checked as text and not resolved, since a download cache keeps links.
-    if (
-        not parts
-        or path.startswith("/")
-        or ".." in parts
-        or "\\" in path
-        or ":" in path
-    ):
-        raise PresetError(
-            f"{where}: files must stay inside the preset's folder, received {path!r}"
-        )
-    if not (
-        isinstance(entry, dict)
-        and isinstance(entry.get("bytes"), int)
-        and isinstance(entry.get("sha256"), str)
-    ):
-        raise PresetError(
-            f'{where}: {path!r} should have "bytes" (int) and "sha256" (str), '
-            f"received {entry!r}"
-        )
 
 
 def read_card(folder: StrPath) -> Card:
