@@ -5,6 +5,7 @@ A checkpoint of TensorFlow 2 holds its program's objects as a tree of attribute 
 is executed.
 """
 
+import contextlib
 import importlib.util
 from typing import Any
 
@@ -103,7 +104,7 @@ class _Checkpoint:
         import tensorflow as tf
         from tensorflow.core.protobuf import trackable_object_graph_pb2
 
-        self.path, self.errors = path, (tf.errors.OpError, RuntimeError, ValueError)
+        self.path, self.read = path, set()  # keys
         prefix = str(path)
         if tf.io.gfile.isdir(prefix):
             inside = f"{prefix}/variables/variables"  # of a SavedModel
@@ -111,12 +112,11 @@ class _Checkpoint:
             prefix = inside if saved else tf.train.latest_checkpoint(prefix)
         if prefix is None or not tf.io.gfile.exists(f"{prefix}.index"):
             raise FileNotFoundError(f"no checkpoint at {path}")
-        try:
+        with self.reading():
             self.reader = tf.train.load_checkpoint(prefix)
             self.shapes = self.reader.get_variable_to_shape_map()
-            self.dtypes = self.reader.get_variable_to_dtype_map()
-        except self.errors as error:
-            raise self.damaged(error) from error
+            dtypes = self.reader.get_variable_to_dtype_map()
+        self.floats = {key for key, dtype in dtypes.items() if dtype.is_floating}
         if _TREE not in self.shapes:
             raise PresetError(
                 f"{path} has no tree of objects: it was not written by "
@@ -124,24 +124,19 @@ class _Checkpoint:
                 f"Received: {', '.join(sorted(self.shapes)[:5]) or 'nothing'}"
             )
         tree = trackable_object_graph_pb2.TrackableObjectGraph()
-        try:
-            tree.ParseFromString(self.get(_TREE))
-        except Exception as error:  # protobuf's own classes differ by implementation
-            raise self.damaged(error) from error
-        if not tree.nodes:
-            raise self.damaged("its tree of objects is empty")
-        self.nodes = tree.nodes
-        self.read = set()  # keys
-        self.root = _Node(self, 0, "")
+        with self.reading():
+            tree.ParseFromString(self.reader.get_tensor(_TREE))
+            self.nodes = tree.nodes
+            self.root = _Node(self, 0, "")
 
-    def get(self, key):
+    @contextlib.contextmanager
+    def reading(self):
         try:
-            return self.reader.get_tensor(key)
-        except self.errors as error:
-            raise self.damaged(error) from error
-
-    def is_float(self, key):
-        return key in self.dtypes and self.dtypes[key].is_floating
+            yield
+        except Exception as error:  # TensorFlow's, and protobuf's by implementation
+            raise PresetError(
+                f"{self.path} is damaged or not a checkpoint: {error}"
+            ) from error
 
     def unread(self):
         """Names of the float variables that nobody read, whatever the layer.
@@ -154,14 +149,10 @@ class _Checkpoint:
         return sorted(
             name
             for name in names
-            if self.is_float(name + _KEY)
-            and name + _KEY not in self.read
+            if name + _KEY in self.floats - self.read
             and not name.startswith(tuple(f"{place}/" for place in skipped))
             and not {".OPTIMIZER_SLOT", "keras_api"} & set(name.split("/"))
         )
-
-    def damaged(self, error):
-        return PresetError(f"{self.path} is damaged or not a checkpoint: {error}")
 
 
 class _Node:
@@ -169,11 +160,11 @@ class _Node:
 
     def __init__(self, checkpoint, number, name):
         self.checkpoint, self.number, self.name = checkpoint, number, name
-        if not 0 <= number < len(checkpoint.nodes):
-            raise checkpoint.damaged(f"its tree has no object {number}")
-        node = checkpoint.nodes[number]
+        with checkpoint.reading():
+            node = checkpoint.nodes[range(len(checkpoint.nodes)).index(number)]
         self.children = {child.local_name: child.node_id for child in node.children}
-        self.keys = {a.name: a.checkpoint_key for a in node.attributes}
+        keys = {a.name: a.checkpoint_key for a in node.attributes}
+        self.key = keys.get(_VALUE)
 
     def __contains__(self, name):
         return name in self.children
@@ -196,22 +187,23 @@ class _Node:
 
     def array(self, shape):
         """The value, of this shape, as float32."""
-        key, checkpoint = self.keys.get(_VALUE), self.checkpoint
-        if key not in checkpoint.shapes:
+        checkpoint = self.checkpoint
+        if self.key not in checkpoint.shapes:
             raise PresetError(
                 f"{checkpoint.path} has no variable at {self.name or 'its root'}"
             )
         # From the index alone: a file that declares too much costs no memory.
-        received = tuple(checkpoint.shapes[key])
+        received = tuple(checkpoint.shapes[self.key])
         if received != tuple(shape):
             raise self.refused(
                 f"must have the shape {tuple(shape)}. Received: {received}"
             )
-        array = np.asarray(checkpoint.get(key))
+        with checkpoint.reading():
+            array = np.asarray(checkpoint.reader.get_tensor(self.key))
         # Half precisions too: bfloat16 is of a kind of its own in NumPy.
         if array.dtype.kind not in "fV":
             raise self.refused(f"must hold floats. Received: {array.dtype}")
-        checkpoint.read.add(key)
+        checkpoint.read.add(self.key)
         return array.astype("float32")
 
     def refused(self, message):
@@ -224,40 +216,36 @@ class _Node:
         found, waiting, seen = [], [self], set()
         while waiting:
             node = waiting.pop()
-            if node.number in seen:
-                continue
-            seen.add(node.number)
-            key = node.keys.get(_VALUE)
-            if self.checkpoint.is_float(key) and key not in self.checkpoint.read:
-                found.append(node.name)
-            waiting += [node.child(name) for name in node.children]
+            if node.number not in seen:
+                seen.add(node.number)
+                if node.key in self.checkpoint.floats - self.checkpoint.read:
+                    found.append(node.name)
+                waiting += map(node.child, node.children)
         return sorted(found)
 
 
 # === Layers ===
 def _read(layer, node):
     """The variables of a layer and the arrays for them."""
-    import keras
+    from keras import layers
 
     from zoo.layers import AttentionCell, GRUCell
 
+    cells = (layers.LSTMCell, layers.GRUCell, layers.SimpleRNNCell)
     if isinstance(layer, AttentionCell):
         yield from _read_wrapper(layer, node)
-    elif isinstance(layer, keras.layers.Bidirectional):
+    elif isinstance(layer, layers.Bidirectional):
         for name in ("forward_layer", "backward_layer"):
             yield from _read(getattr(layer, name), node.child(name))
-    elif isinstance(layer, keras.layers.RNN):
+    elif isinstance(layer, layers.RNN):
         yield from _read(layer.cell, node.child("cell"))
-    elif isinstance(layer, keras.layers.StackedRNNCells):
+    elif isinstance(layer, layers.StackedRNNCells):
         yield from _read_cells(layer.cells, node)
-    elif isinstance(layer, keras.layers.Embedding):
+    elif isinstance(layer, layers.Embedding):
         yield from _variables(layer, node, ["embeddings"])
-    elif isinstance(layer, keras.layers.Dense):
+    elif isinstance(layer, layers.Dense):
         yield from _variables(layer, node, ["kernel", "bias"])
-    elif isinstance(
-        layer,
-        (keras.layers.LSTMCell, keras.layers.GRUCell, keras.layers.SimpleRNNCell),
-    ):
+    elif isinstance(layer, cells):
         if isinstance(layer, GRUCell) and layer.update != "keep":
             raise ValueError(
                 'TensorFlow\'s GRU is update="keep". Received: '
