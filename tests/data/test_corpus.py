@@ -3,10 +3,8 @@
 import dataclasses
 import gzip
 import hashlib
-import subprocess
-import sys
 import zipfile
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -55,16 +53,12 @@ def test_a_download_fills_the_cache_in_the_same_layout(public, tmp_path):
     assert contents(folder) == SIDES
 
 
-def test_cache_dir_is_where_it_goes(public, tmp_path):
+def test_where_downloads_go(public, tmp_path, monkeypatch):
     load("multi30k", cache_dir=tmp_path / "mine")
     assert (tmp_path / "mine" / "multi30k" / "train.en").is_file()
     assert not (tmp_path / "cache").exists()
-
-
-def test_the_default_cache_is_below_the_home_folder(public, tmp_path, monkeypatch):
     monkeypatch.delenv("ZOO_CACHE_DIR")
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("USERPROFILE", str(tmp_path))
     load("multi30k")
     assert (tmp_path / ".cache" / "zoo" / "multi30k" / "train.en").is_file()
 
@@ -98,14 +92,6 @@ def test_what_is_no_whole_gzip_file_is_refused(public, tmp_path, data):
     with pytest.raises(CorpusError, match="train.en.gz should be a whole gzip file"):
         load("multi30k")
     assert contents(tmp_path / "cache" / "multi30k") == {}
-
-
-def test_a_broken_transfer_is_resumed_by_the_next_call(public, tmp_path):
-    public.faults = [("cut", 10), ("cut", 1), ("cut", 1)]
-    with pytest.raises(DownloadError, match="train.en.gz, received 12 of"):
-        load("multi30k")
-    assert len(load("multi30k")) == 2
-    assert public.ranges[3] == "bytes=12-"
 
 
 def test_an_altered_cache_file_is_refused_by_name(public, tmp_path):
@@ -143,23 +129,11 @@ def test_what_is_larger_than_the_manifest_says(
     assert len(load("multi30k")) == 2
 
 
-def test_processes_that_download_at_once(public, tmp_path):
-    """As `torchrun` starts them."""
-    script = f"""
-import dataclasses
-from zoo.data import load
-from zoo.data.corpora import CORPORA
-from zoo.data.corpus import CorpusFile
-CORPORA["multi30k"] = dataclasses.replace(
-    CORPORA["multi30k"], files={CORPORA["multi30k"].files!r}
-)
-assert len(load("multi30k")) == 2
-"""
-    running = [
-        subprocess.Popen([sys.executable, "-c", script], cwd=Path(__file__).parents[2])
-        for _ in range(3)
-    ]
-    assert [process.wait(60) for process in running] == [0, 0, 0]
+def test_of_several_at_once_one_downloads(public, tmp_path):
+    """Here threads: the lock is of an open file, whoever holds it."""
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(lambda _: load("multi30k"), range(3)))
+    assert [len(pairs) for pairs in found] == [2, 2, 2]
     assert len(public.ranges) == 2
     assert len(contents(tmp_path / "cache" / "multi30k")) == 2
 
@@ -243,15 +217,12 @@ def test_a_newer_snapshot_is_never_pieced_together(snapshots, server, tmp_path):
     assert contents(folder) == {}
 
 
-@pytest.mark.parametrize("damage", ["encrypted", "method", "cut"])
-def test_a_broken_archive_heals_with_the_source(snapshots, server, tmp_path, damage):
+def test_a_broken_archive_heals_with_the_source(snapshots, server, tmp_path):
     whole = server.files["/anki/deu-eng.zip"]
-    broken = bytearray(whole if damage != "cut" else whole[:200])
-    if damage != "cut":
-        first = broken.index(b"PK\x01\x02")
-        broken[first + (8 if damage == "encrypted" else 10)] = 99
-    server.files["/anki/deu-eng.zip"] = bytes(broken)
-    for _ in range(2):
+    encrypted = bytearray(whole)
+    encrypted[whole.index(b"PK\x01\x02") + 8] = 1
+    for broken in (whole[:200], bytes(encrypted)):
+        server.files["/anki/deu-eng.zip"] = broken
         with pytest.raises(CorpusError, match="ZOO_DATA_DIR"):
             load("tatoeba")
         assert contents(tmp_path / "cache" / "tatoeba") == {}
