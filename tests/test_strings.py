@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from zoo.strings import check_texts, replace_surrogates
+from zoo.strings import check_texts, read_texts, replace_surrogates
 
 pytestmark = pytest.mark.backend_free
 
@@ -75,3 +75,16 @@ def test_check_texts_uses_the_name_it_is_given_and_shortens_what_it_shows():
 )
 def test_replace_surrogates(text, expected):
     assert replace_surrogates(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        ("a", (["a"], True)),
+        (np.array("a"), (["a"], True)),
+        (np.array([b"\xc3\xa4", b"\xff"]), (["ä", "\ufffd"], False)),
+        (np.array([], object), ([], False)),
+    ],
+)
+def test_a_single_text_is_told(texts, expected):
+    assert read_texts(texts) == expected

@@ -87,6 +87,12 @@ def check_texts(texts: Any, name: str = "texts") -> list[str]:
     return items
 
 
+def read_texts(texts: Any, name: str = "texts") -> tuple[list[str], bool]:
+    """Returns `check_texts`, and whether there was a single text."""
+    texts = plain_texts(texts)
+    return check_texts(texts, name), isinstance(texts, str)
+
+
 def replace_surrogates(text: str) -> str:
     """Replaces surrogates, which JSON decoders let through and UTF-8 cannot encode.
 

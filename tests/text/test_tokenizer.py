@@ -7,7 +7,6 @@ import pytest
 import sentencepiece
 
 from zoo.text import Tokenizer, train_tokenizer
-from zoo.text.tokenizer import read_texts
 
 pytestmark = pytest.mark.once
 
@@ -80,14 +79,6 @@ def test_long_lines_are_left_out_of_the_training_and_counted(pairs):
     assert proto == train_tokenizer(pairs[0], vocabulary_size=48)
     with pytest.warns(UserWarning), pytest.raises(ValueError, match="blank"):
         train_tokenizer([line, " "])
-
-
-def test_read_texts_takes_arrays_of_strings_and_of_bytes():
-    assert read_texts(np.array(["ä", "b"])) == (["ä", "b"], False)
-    assert read_texts(np.array([b"\xc3\xa4", b"\xff"])) == (["ä", "\ufffd"], False)
-    assert read_texts(np.array("a")) == (["a"], True)
-    assert read_texts("a") == (["a"], True)
-    assert read_texts(np.array([], object)) == ([], False)
 
 
 # === The tokenizer ===

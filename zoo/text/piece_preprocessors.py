@@ -9,10 +9,10 @@ import keras_hub
 from zoo.backend import Tensor
 from zoo.checks import integer, positive
 from zoo.ids import END_ID, START_ID
-from zoo.strings import describe
+from zoo.strings import describe, read_texts
 from zoo.text import graph
 from zoo.text.rows import bucket, framed, pad_rows, python_ids
-from zoo.text.tokenizer import Tokenizer, TokenizerByBackbone, read_texts
+from zoo.text.tokenizer import Tokenizer, TokenizerByBackbone
 from zoo.text.translation_arrays import CaptionText, TranslationText
 
 

@@ -10,9 +10,8 @@ import keras_hub
 import numpy as np
 
 from zoo.checks import integer
-from zoo.strings import composed
+from zoo.strings import composed, read_texts
 from zoo.text import graph
-from zoo.text.tokenizer import read_texts
 from zoo.text.word_splitting import TAGGER_FILE, TaggingText, Vocabulary, Words
 
 _FOLDER = "assets"

@@ -11,22 +11,12 @@ import sentencepiece
 
 from zoo.checks import one_of
 from zoo.ids import END_ID, PAD_ID, START_ID, UNKNOWN_ID
-from zoo.strings import check_texts, plain_texts, replace_surrogates
+from zoo.strings import check_texts, replace_surrogates
 from zoo.text import graph, unigram
 from zoo.text.normalization import NORMALIZATIONS, train_nfc
 from zoo.warn import warn_caller
 
 LONGEST_LINE = 16_384  # bytes; SentencePiece's training time is quadratic in it
-
-
-def read_texts(texts: Any, name: str = "texts") -> tuple[list[str], bool]:
-    """`check_texts` that tells whether there was a single text.
-
-    Returns:
-        The strings, and whether `texts` was a single one.
-    """
-    texts = plain_texts(texts)
-    return check_texts(texts, name), isinstance(texts, str)
 
 
 def train_tokenizer(

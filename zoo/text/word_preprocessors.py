@@ -9,9 +9,10 @@ import keras_hub
 from zoo.backend import Tensor
 from zoo.checks import integer
 from zoo.ids import END_ID
+from zoo.strings import read_texts
 from zoo.text import graph
 from zoo.text.rows import cut_rows, framed, pad_rows, python_ids
-from zoo.text.tokenizer import TokenizerByBackbone, read_texts
+from zoo.text.tokenizer import TokenizerByBackbone
 from zoo.text.vocabulary import PromptText, WordText
 from zoo.text.word_tokenizer import WordTokenizer
 

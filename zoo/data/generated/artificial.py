@@ -73,11 +73,6 @@ def best_guess(x: np.ndarray, first: int = -LEFT, last: int = RIGHT - 1) -> np.n
 
     Returns:
         `(count, length)`. Invisible or missing frames count as 0.5.
-
-    Example:
-        >>> x = np.random.default_rng(1).uniform(size=(1, 30))
-        >>> float(best_guess(x, first=1, last=0)[0, 0].round(4))  # nothing is seen
-        0.4875
     """
     padded = np.pad(x, ((0, 0), (LEFT, RIGHT - 1)), constant_values=0.5)
     windows = np.lib.stride_tricks.sliding_window_view(padded, LEFT + RIGHT, axis=1)
@@ -95,16 +90,8 @@ def irreducible_error(first: int = -LEFT, last: int = RIGHT - 1) -> float:
     Invisible frames are independent of visible ones, so the best guess is the mean, and
     each invisible frame costs its squared weight times 1/12.
 
-    Args:
-        first: the first visible d; 0 for a backward net.
-        last: the last visible d; 0 for a forward net without delay.
-
-    Returns:
-        The error; with nothing visible, the variance of y.
-
-    Example:
-        >>> round(irreducible_error(last=0), 6), round(irreducible_error(first=0), 6)
-        (0.001286, 0.002375)
+    `first` is 0 for a backward net, `last` 0 for a forward net without delay; with
+    nothing visible the error is the variance of y.
     """
     unseen = np.where(_seen(first, last), 0, WEIGHTS)
     return float(np.sum(unseen**2) * _VARIANCE)

@@ -44,11 +44,6 @@ def adding(count: int, length: int, seed: Any) -> tuple[Inputs, np.ndarray]:
 
     Raises:
         ValueError: for a length below 20.
-
-    Example:
-        >>> x, y = adding(3, 20, seed=1)
-        >>> x["inputs"].shape, x["mask"].shape, y.shape
-        ((3, 22, 2), (3, 22), (3, 1))
     """
     rng, rows = np.random.default_rng(seed), np.arange(count)
     lengths, mask = _lengths(rng, count, length)
@@ -90,11 +85,6 @@ def temporal_order(
 
     Raises:
         ValueError: for a length below 20, or another number of places.
-
-    Example:
-        >>> x, classes = temporal_order(3, 20, seed=1)
-        >>> x["inputs"].shape, classes.shape
-        ((3, 22, 8), (3,))
     """
     if relevant not in (2, 3):
         raise ValueError(f"`relevant` must be 2 or 3. Received: relevant={relevant!r}")
@@ -116,10 +106,6 @@ def reber_strings(count: int, seed: Any) -> list[str]:
     """Generates distinct strings of the embedded Reber grammar (section 5.1).
 
     A string is B, then T or P, a string of the Reber grammar, the same T or P, and E.
-
-    Example:
-        >>> len(reber_strings(5, seed=1))
-        5
     """
     rng = np.random.default_rng(seed)
     strings: dict[str, bool] = {}  # in order
@@ -139,11 +125,6 @@ def reber_arrays(strings: Sequence[str]) -> tuple[Inputs, np.ndarray, np.ndarray
         `({"inputs", "mask"}, labels, possible)`: float32 `(N, W, 7)`, all symbols but
         the last, one-hot in the order of `REBER`; bool `(N, W)`; int32 `(N, W)`, the
         next symbols; and bool `(N, W, 7)`, all symbols that may come next.
-
-    Example:
-        >>> x, labels, possible = reber_arrays(["BTBTXSETE"])
-        >>> "".join(REBER[i] for i in labels[0])
-        'TBTXSETE'
     """
     width = max(map(len, strings)) - 1
     symbols = np.zeros((len(strings), width), "int32")

@@ -155,11 +155,6 @@ def toy_sentences(count: int, seed: int | Sequence[int]) -> Tagged:
 
     Returns:
         Sentences of 3 to 9 words.
-
-    Example:
-        >>> tagged = toy_sentences(1, seed=3)
-        >>> len(tagged.sentences[0]) == len(tagged.tags[0])
-        True
     """
     rng = np.random.default_rng(seed)
     open_words = [a + b for a in "bklmn" for b in ("ab", "eb", "ib", "ob")]
