@@ -8,7 +8,7 @@ from zoo import data
 from zoo.data.generated.toy_text import reversal_pairs
 from zoo.data.store import CHUNK, tokenise
 from zoo.training.card_metadata import TestSet, named_test, of_corpora, user_test
-from zoo.training.config import CACHE
+from zoo.training.config import CACHE, ConfigurationError
 
 VALIDATION_SENTENCES = 500  # of each set; they are decoded after each epoch
 UNLIMITED = 10**9  # pieces of a text, which is then not cut
@@ -36,6 +36,12 @@ class NamedCorpora:
         self.validation: Sets = {}
         self.tests: Sets = {}
         self.pairs: list[tuple[list[str], list[str], int]] = []
+        known = data.list_corpora()
+        for name, _ in self.scale.corpora:
+            if name not in known:
+                raise ConfigurationError(
+                    f"corpora: known are {', '.join(known)}. Received: {name!r}"
+                )
         for name, repeats in self.scale.corpora:
             self._load(name, repeats)
         if not self.scale.corpora:

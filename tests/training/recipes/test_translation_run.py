@@ -227,6 +227,14 @@ def test_finish_needs_a_checkpoint(straight, tmp_path):
 # === What is refused ===
 
 
+@pytest.mark.once
+def test_an_unknown_corpus_is_refused_before_any_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(zoo.data, "load", None)
+    scale = dataclasses.replace(SCALE, corpora=(("multi30k", 1), ("wmt14", 1)))
+    with pytest.raises(ConfigurationError, match="tatoeba, dates. Received: 'wmt14'"):
+        make(tmp_path, scale)
+
+
 def copy_checkpoint(straight, folder):
     for name in ("checkpoint.npz", "best.weights.h5", "tokenizer.spm"):
         (folder / name).write_bytes((straight.folder / name).read_bytes())
