@@ -8,7 +8,7 @@ import keras
 import pytest
 
 from zoo.data import reversal_pairs
-from zoo.training import parallel
+from zoo.training.recipes import translation_data
 
 pytestmark = pytest.mark.once
 
@@ -32,7 +32,7 @@ def few_pairs():
         return reversal_pairs(count if count > 200 else 8, seed)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parallel, "reversal_pairs", few)
+        patch.setattr(translation_data, "reversal_pairs", few)
         yield
 
 

@@ -8,7 +8,8 @@ import pytest
 from tests.attacks.rounds import SEEDS
 from tests.attacks.test_presets import altered
 from tests.training import tiny_run
-from zoo.training import CheckpointError, parallel
+from zoo.training import CheckpointError
+from zoo.training.recipes import translation_data
 
 pytestmark = pytest.mark.once
 FILES = ("checkpoint.npz", "best.weights.h5", "log.csv", "samples.jsonl")
@@ -18,7 +19,7 @@ FILES = ("checkpoint.npz", "best.weights.h5", "log.csv", "samples.jsonl")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("attacks") / "run"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parallel, "reversal_pairs", tiny_run.few_pairs)
+        patch.setattr(translation_data, "reversal_pairs", tiny_run.few_pairs)
         tiny_run.make(folder).train()
         yield folder
 

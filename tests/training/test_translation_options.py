@@ -20,11 +20,11 @@ from zoo.training import (
     ScheduledSampling,
     Translation,
     WordDropout,
-    parallel,
     prepare_optimizer,
     translation_recipe,
 )
 from zoo.training.fit import checkpoint
+from zoo.training.recipes import translation_data
 
 pytestmark = pytest.mark.once
 
@@ -86,7 +86,7 @@ def runs(tmp_path_factory):
             shutil.copytree(*folders)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parallel, "reversal_pairs", pairs)
+        patch.setattr(translation_data, "reversal_pairs", pairs)
         patch.setattr(checkpoint.Checkpoint, "on_epoch_end", copy)
         found = []
         for seed, folder in enumerate(folders):

@@ -24,10 +24,10 @@ from zoo.training import (
     Scale,
     Translation,
     WarmupLinearDecay,
-    parallel,
     translation_recipe,
 )
 from zoo.training.fit import checkpoint, interrupts, progress, validation
+from zoo.training.recipes import translation_data
 
 
 def optimizer(steps, epochs):
@@ -118,7 +118,7 @@ PLACES = {
 
 def _train(folder, place, count, steps, say):
     """Returns the exit code."""
-    parallel.reversal_pairs = few_pairs
+    translation_data.reversal_pairs = few_pairs
     if place in PLACES:
         home, name, before = PLACES[place]
         call = _stopping(getattr(home, name), say, count, before)

@@ -11,8 +11,9 @@ import signal
 import sys
 
 from zoo.data import reversal_pairs
-from zoo.training import Scale, parallel, run_recipe, translation_recipe
+from zoo.training import Scale, run_recipe, translation_recipe
 from zoo.training.fit import progress
+from zoo.training.recipes import translation_data
 
 
 def translator():
@@ -60,7 +61,7 @@ def few_pairs(count, seed):
 
 
 def main(arguments):
-    parallel.reversal_pairs = few_pairs
+    translation_data.reversal_pairs = few_pairs
     return run_recipe(RECIPE, arguments)
 
 

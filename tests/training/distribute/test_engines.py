@@ -106,7 +106,9 @@ def reference(tmp_path_factory):
     """A run on one device: its log, and its last checkpoint."""
     folder = tmp_path_factory.mktemp("one") / "run"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(distributed_run.parallel, "reversal_pairs", None)  # is put back
+        patch.setattr(
+            distributed_run.translation_data, "reversal_pairs", None
+        )  # is put back
         code = distributed_run.main(["--distribute", "none", "--output", str(folder)])
     assert code == 0
     return read(folder)

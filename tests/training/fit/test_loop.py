@@ -17,14 +17,14 @@ from zoo.training import (
     PairBatches,
     WarmupLinearDecay,
     load_state,
-    parallel,
 )
 from zoo.training.distribute import Distribution
+from zoo.training.recipes import translation_data
 
 
 @pytest.fixture
 def make(monkeypatch, tmp_path):
-    monkeypatch.setattr(parallel, "reversal_pairs", tiny_run.few_pairs)
+    monkeypatch.setattr(translation_data, "reversal_pairs", tiny_run.few_pairs)
     return lambda **options: tiny_run.make(tmp_path / "run", **options)
 
 

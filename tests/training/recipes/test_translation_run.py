@@ -31,9 +31,9 @@ from zoo.training import (
     LogitFreeTrainer,
     Optimizer,
     Scale,
-    parallel,
 )
 from zoo.training.fit import progress
+from zoo.training.recipes import translation_data
 from zoo.training.recipes import translation_run as translation
 
 
@@ -41,7 +41,7 @@ from zoo.training.recipes import translation_run as translation
 def corpora():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(zoo.data, "load", load)
-        patch.setattr(parallel, "VALIDATION_SENTENCES", 8)
+        patch.setattr(translation_data, "VALIDATION_SENTENCES", 8)
         yield
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from zoo import data
 from zoo.presets.card import Card
-from zoo.training.parallel import Sets, as_set
+from zoo.training.recipes.translation_data import Sets, as_set
 
 UNKNOWN_SHARE = 0.01  # of a text's pieces; above, a warning
 OLD_SENTENCES = 500  # of each old test set

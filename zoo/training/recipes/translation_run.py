@@ -27,8 +27,8 @@ from zoo.training.fit.progress import TensorBoard
 from zoo.training.fit.run_files import load_weights
 from zoo.training.fit.validation import Validation
 from zoo.training.losses import SmoothedCrossEntropy
-from zoo.training.parallel import NamedCorpora, UserPairs
 from zoo.training.recipes.fine_tuning import old_tests, warn
+from zoo.training.recipes.translation_data import NamedCorpora, UserPairs
 from zoo.training.run import Run
 from zoo.training.run_report import write_report
 
