@@ -13,6 +13,7 @@ from zoo.models import (
 )
 from zoo.serving import export_onnx
 from zoo.serving.export.manifest import read_version
+from zoo.serving.export.onnx_graphs import _check_loads
 from zoo.serving.runtime import onnx as runtime
 
 TEXTS = ["a brown dog", "the old man sits down", "", "dog"]
@@ -158,3 +159,11 @@ def test_what_is_not_exported(task, tmp_path):
 def test_other_backends_are_told_what_to_do(task, tmp_path):
     with pytest.raises(RuntimeError, match="`zoo export FOLDER --format onnx`"):
         export_onnx(task, tmp_path / "out")
+
+
+@pytest.mark.backend_free
+def test_a_graph_that_does_not_load_is_refused(tmp_path):
+    pytest.importorskip("onnxruntime", reason="an export needs the extra `onnx`")
+    (tmp_path / "encode.onnx").write_bytes(b"no graph")
+    with pytest.raises(ValueError, match="cannot be exported in float16.*encode.onnx"):
+        _check_loads(tmp_path / "encode.onnx")
