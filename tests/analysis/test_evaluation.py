@@ -55,21 +55,8 @@ def test_unequal_numbers_of_references():
     for name, metric in (("bleu", BLEU()), ("chrf", CHRF())):
         expected = metric.corpus_score(HYPOTHESES, streams).score
         assert scores[name]["score"] == pytest.approx(expected, abs=1e-9)
-    assert "nrefs:var" in scores["bleu"]["signature"]
-
-
-def test_further_references_help():
-    fewer = corpus_scores(HYPOTHESES, [refs[:1] for refs in REFERENCES])
-    more = corpus_scores(HYPOTHESES, REFERENCES)
-    assert more["bleu"]["score"] > fewer["bleu"]["score"]
-    assert more["chrf"]["score"] > fewer["chrf"]["score"]
-
-
-def test_case_matters():
-    upper = [text.upper() for text in HYPOTHESES]
-    scores = corpus_scores(upper, [[text] for text in HYPOTHESES])
-    assert scores["bleu"]["score"] < 50
-    assert "case:mixed" in scores["bleu"]["signature"]
+    assert "nrefs:var|case:mixed" in scores["bleu"]["signature"]
+    assert "tok:13a" in scores["bleu"]["signature"]  # of a language that isn't told
 
 
 def test_an_empty_translation_is_scored():
@@ -155,10 +142,6 @@ def test_bleu_of_languages_without_spaces(language, tokenizer):
     scores = corpus_scores(["他喜欢狗。"], [["他喜欢猫。"]], language)
     assert f"tok:{tokenizer}" in scores["bleu"]["signature"]
     assert (scores["bleu"]["score"] > 30) == (tokenizer != "13a")
-
-
-def test_bleu_of_an_unknown_language_with_spaces():
-    assert "tok:13a" in corpus_scores(["a dog"], [["a dog"]])["bleu"]["signature"]
 
 
 def test_grounding_by_hand():

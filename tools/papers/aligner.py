@@ -55,12 +55,6 @@ def agreement(chosen, sure, possible):
     return [len(chosen & sure), len(chosen & possible), len(chosen), len(sure)]
 
 
-def error_rate(counts):
-    """AER of a list of `agreement`s: 1 - (|A∩S| + |A∩P|) / (|A| + |S|)."""
-    right_sure, right, chosen, sure = np.sum(counts, axis=0)
-    return float(1 - (right_sure + right) / (chosen + sure))
-
-
 def link_counts(records, known):
     """Counts of how a model's attention agrees with an aligner's links.
 

@@ -19,8 +19,8 @@ from tools.papers.significance import (
     UNTOLD,
     verdict,
 )
-from tools.papers.study_pictures import draw, pictures
-from tools.papers.verdicts import SURE
+from tools.papers.study_pictures import draw, pictures, runs_of
+from tools.papers.verdicts import SURE, format_p
 
 PAGE = ROOT / "docs" / "reproduction.md"
 START, END = "<!-- study -->", "<!-- end of the study -->"
@@ -106,10 +106,6 @@ def _introduction(results, failed):
 # === Tables ===
 
 
-def _of(results, arm):
-    return [result for (name, _), result in sorted(results.items()) if name == arm]
-
-
 def spread(values, digits=1):
     """Mean and deviation in words; of one value, that alone."""
     mean = f"{np.mean(values):.{digits}f}"
@@ -136,7 +132,7 @@ def _scores(results):
     ):
         rows = []
         for arm, one in ARMS.items():
-            runs = _of(results, arm)
+            runs = runs_of(results, arm)
             if one.kind != kind or not runs:
                 continue
             weights = f"{runs[0].row['parameters']:,}"
@@ -166,7 +162,7 @@ def _alignments(results):
     rows = [
         [f"`{arm}`", str(len(runs)), *cells(runs, names), PUBLISHED.get(arm, "–")]
         for arm in ARMS
-        if (runs := _of(results, arm)) and runs[0].has("aer")
+        if (runs := runs_of(results, arm)) and runs[0].has("aer")
     ]
     if not rows:
         return ()
@@ -185,7 +181,7 @@ def _alignments(results):
 
 
 def _errors(results):
-    runs = _of(results, "birnn")
+    runs = runs_of(results, "birnn")
     if not runs:
         return ()
     nets = dict.fromkeys(name.split()[1] for name in runs[0].row["scores"])
@@ -250,7 +246,7 @@ def _figure(contrast, one, told):
     seeds = f"{one.seeds} seed{'s' * (one.seeds != 1)}"
     if one.seeds < 2:
         return f"{words}, {seeds}"
-    words += f" ± {one.interval:.{digits}f} ({_p(one.p)}, {seeds})"
+    words += f" ± {one.interval:.{digits}f} ({format_p(one.p)}, {seeds})"
     if told != UNTOLD or one.seeds < LEAST or (one.p < SURE and one.mean > 0):
         return words
     needed, size = one.needed(abs(one.mean)), f"{abs(one.mean):.{digits}f}"
@@ -262,10 +258,6 @@ def _figure(contrast, one, told):
         more = f"more than {MOST:,} seeds"
     reach = f"{one.detectable():.{digits}f}"
     return f"{words}; {seeds} find a difference of {reach}, one of {size} needs {more}"
-
-
-def _p(p):
-    return "p < 0.001" if p < 0.001 else f"p {p:.3f}"
 
 
 def _plainly(found, results):
@@ -282,7 +274,7 @@ def _plainly(found, results):
     ):
         if by_verdict[told]:
             lines.append(f"- {words}: {'; '.join(by_verdict[told])}.")
-    absent = [f"`{a}`" for a, _ in plan(seeds=1) if not _of(results, a)]
+    absent = [f"`{a}`" for a, _ in plan(seeds=1) if not runs_of(results, a)]
     if absent:
         lines.append(f"- **Arms without a run**: {', '.join(absent)}.")
     without = [claim.text for claim in CLAIMS if not claim.study]

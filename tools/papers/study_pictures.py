@@ -47,7 +47,7 @@ def pictures(results):
                 differences_figure,
             )
         )
-    if any(len(_runs(results, arm)) > 1 for arm in CURVES):
+    if any(len(runs_of(results, arm)) > 1 for arm in CURVES):
         found.append(
             (
                 "study_lengths.svg",
@@ -68,14 +68,15 @@ def draw(results, folder):
         save(figure(results), folder / name)
 
 
-def _runs(results, arm):
+def runs_of(results, arm):
+    """The results of an arm, by their seeds."""
     return [result for (name, _), result in sorted(results.items()) if name == arm]
 
 
 def bleu_figure(results):
     """Draws a row for each arm that translates."""
     rows = {
-        arm: [run.score("bleu") for run in _runs(results, arm)]
+        arm: [run.score("bleu") for run in runs_of(results, arm)]
         for arm in ARMS
         if ARMS[arm].kind == "translator"
     }
@@ -115,7 +116,7 @@ def lengths_figure(results):
     axes = figure.add_subplot(facecolor="white")
     ends = []
     for arm, colour in CURVES.items():
-        counts = [run.counts("beam 5") for run in _runs(results, arm)]
+        counts = [run.counts("beam 5") for run in runs_of(results, arm)]
         if len(counts) < 2:
             continue
         found = [

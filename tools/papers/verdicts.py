@@ -59,7 +59,7 @@ def better(one, other):
             sure.append(p < SURE)
             of = f" of {name}" if other == "best" else ""
             told = f"{bleu[one][corpus]:.1f} against {bleu[name][corpus]:.1f}{of}"
-            said.append(f"{corpus} {told} ({_p(p)})")
+            said.append(f"{corpus} {told} ({format_p(p)})")
         if other != "best":
             said += _unlike(results, one, other)
         if all(sure) and min(gains) > 0:
@@ -71,7 +71,7 @@ def better(one, other):
     return test
 
 
-def _p(p):
+def format_p(p):
     return "p < 0.001" if p < 0.001 else f"p {p:.3f}"
 
 
@@ -91,7 +91,7 @@ def lower_perplexity(one, other):
         if one not in found or other not in found:
             return None
         p = results["p"]["ptb"][one, other]
-        said = [f"{found[one]:.1f} against {found[other]:.1f} ({_p(p)})"]
+        said = [f"{found[one]:.1f} against {found[other]:.1f} ({format_p(p)})"]
         said += _unlike(results, one, other)
         verdict = "yes" if found[one] < found[other] else "no"
         return (verdict if p < SURE else "undecided"), ", ".join(said)

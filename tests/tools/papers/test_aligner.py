@@ -23,20 +23,6 @@ def test_the_committed_links_are_of_the_test_set():
     assert 8 < np.mean([len(sure) for sure, _ in links]) < 14
 
 
-def test_the_error_rate_is_och_and_neys():
-    def rate(chosen):
-        return aligner.error_rate([aligner.agreement(chosen, sure, possible)])
-
-    sure, possible = {(0, 0), (1, 1)}, {(0, 0), (1, 1), (2, 1)}
-    assert rate(sure) == 0 and rate(possible) == 0
-    assert rate({(0, 1)}) == 1
-    # 1 of S, 2 of P, 3 chosen, 2 sure.
-    assert rate({(0, 0), (2, 1), (3, 3)}) == pytest.approx(1 - 3 / 5)
-    # Of two sentences it is that of the sums.
-    rows = [aligner.agreement(one, sure, possible) for one in (sure, {(0, 1)})]
-    assert aligner.error_rate(rows) == pytest.approx(1 - 4 / 7)
-
-
 def record(source, target, peaks):
     weights = np.full((len(target), len(source)), 0.01)
     weights[np.arange(len(target)), peaks] = 0.9
