@@ -144,35 +144,26 @@ def read_values(values: Any, name: str) -> list[Any]:
     """
     if not isinstance(values, list):
         raise invalid(f"{name} must be a list, received {describe(values)}")
-    read = _bytes if takes_bytes(name) else _text
-    return [read(value, f"{name}[{place}]") for place, value in enumerate(values)]
+    as_bytes = takes_bytes(name)
+    return [_value(x, f"{name}[{place}]", as_bytes) for place, x in enumerate(values)]
 
 
 def _encoded(value):
     return isinstance(value, dict) and list(value) == ["b64"]
 
 
-def _decoded(value, name):
-    """Returns the bytes of `{"b64": …}`, and any other value as it is."""
+def _value(value, name, as_bytes):
     if _encoded(value) and isinstance(value["b64"], str):
         try:
-            return base64.b64decode(value["b64"], validate=True)
+            value = base64.b64decode(value["b64"], validate=True)
         except ValueError:
             raise invalid(f"{name} is not base64") from None
-    return value
-
-
-def _bytes(value, name):
-    value = _decoded(value, name)
-    if not isinstance(value, bytes):
+    if as_bytes and isinstance(value, bytes):
+        return value
+    if as_bytes:
         raise invalid(
             f'{name} must be bytes, in JSON {{"b64": …}}, received {describe(value)}'
         )
-    return value
-
-
-def _text(value, name):
-    value = _decoded(value, name)
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     if not isinstance(value, str):
