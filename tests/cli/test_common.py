@@ -35,10 +35,10 @@ def test_the_process_is_tuned_before_a_preset_is_loaded(monkeypatch):
     assert order == ["tuned", "loaded"]
 
 
-def test_an_unknown_preset_imports_no_keras():
+@pytest.mark.parametrize("words", [["translate", "nosuch", "a"], ["explore", "nosuch"]])
+def test_an_unknown_preset_imports_no_keras(words):
     script = (
-        "import sys; from zoo.cli import main; "
-        "code = main(['translate', '--preset', 'nosuch', 'a']); "
+        f"import sys; from zoo.cli import main; code = main({words}); "
         "print(code, 'keras' in sys.modules)"
     )
     command = [sys.executable, "-c", script]

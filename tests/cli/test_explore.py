@@ -105,18 +105,6 @@ def test_a_port_in_use_is_named_before_anything_is_exported(cache, capsys):
     assert not cache.exists()
 
 
-def test_names_are_checked_before_keras_starts():
-    code = (
-        "import sys\nfrom zoo.cli import main\n"
-        "print(main(['explore', 'none']), 'keras' in sys.modules)"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True
-    )
-    assert done.stdout.split() == ["2", "False"]
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

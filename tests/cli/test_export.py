@@ -119,6 +119,11 @@ def test_graphs_are_exported_from_any_backend(tmp_path, monkeypatch, capfd):
         (["luong_dot", "--quantize=float16"], "use --dtype float16"),
         (["birnn", "--format=onnx", "--dtype=float16"], "received --dtype"),
         (["show_attend_tell", "--coverage-penalty=1"], "received --coverage-penalty"),
+        (
+            ["birnn", "--max-source-length=9", "--n-best=3", "--dtype=float16"],
+            "birnn (tag) takes the options --max-source-length, --quantize, --dtype, "
+            "received --n-best\n",
+        ),
     ],
 )
 def test_what_a_format_lacks_is_refused_at_once(
@@ -129,17 +134,6 @@ def test_what_a_format_lacks_is_refused_at_once(
     )
     assert main(["export", options[0], str(tmp_path), *options[1:]]) == 2
     assert reason in capsys.readouterr().err
-
-
-def test_limits_of_another_task_are_refused_at_once(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(
-        zoo.presets.loading, "load", lambda *_, **__: pytest.fail("loaded")
-    )
-    options = ["--max-source-length", "9", "--n-best", "3", "--dtype", "float16"]
-    assert main(["export", "birnn", str(tmp_path), *options]) == 2
-    error = capsys.readouterr().err
-    assert "birnn (tag) takes the options --max-source-length, " in error
-    assert error.endswith("received --n-best\n")
 
 
 def test_without_tensorflow_the_extra_is_named(preset, monkeypatch, capsys):

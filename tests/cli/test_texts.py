@@ -34,10 +34,11 @@ def test_a_named_pipe_is_read_once(tmp_path, capsys):
     assert capsys.readouterr().out == "A\nB\n"
 
 
-def test_who_types_is_asked(capsys, monkeypatch):
+def test_who_types_is_asked_and_answered_line_by_line(task, capsys, monkeypatch):
     give_stdin(monkeypatch, b"a\nb\n")
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
     assert translate() == 0
+    assert [call["texts"] for call in task.calls] == [["a"], ["b"]]
     captured = capsys.readouterr()
     assert captured.out == "A\nB\n"
     assert "Ctrl-D" in captured.err and "> " not in captured.out

@@ -100,13 +100,6 @@ def test_translate_reads_no_further_than_it_has_written(task, capsys, monkeypatc
     assert capsys.readouterr().out.splitlines()[-1] == "LINE 999"
 
 
-def test_translate_answers_each_typed_line(task, monkeypatch):
-    give_stdin(monkeypatch, b"a\nb\n")
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
-    assert translate() == 0
-    assert [call["texts"] for call in task.calls] == [["a"], ["b"]]
-
-
 def type_a_line(monkeypatch):
     """Makes the streams a terminal, at which a line is typed; gives the answers."""
     from zoo.cli import texts
