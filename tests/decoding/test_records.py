@@ -19,16 +19,40 @@ def test_a_record_cannot_be_changed():
         record(["▁a"], ["▁b"], [[1.0]]).text = "other"
 
 
-def test_the_grid_has_a_row_for_each_piece_and_a_column_for_each_source_piece():
-    weights = [[0.0, 0.99, 0.01], [0.3, 0.3, 0.4]]
-    grid = format_alignment(record(["▁Hun", "d"], ["▁the", "▁do", "g"], weights))
-    assert grid.splitlines() == [
-        "    ┌ the",
-        "    │ ┌ do",
-        "    │ │ ┌ -g",
-        "Hun   █",
-        " -d ░ ░ ▒",
-    ]
+@pytest.mark.parametrize(
+    ("tokens", "source", "weights", "grid"),
+    [
+        (
+            ["▁Hun", "d"],
+            ["▁the", "▁do", "g"],
+            [[0.0, 0.99, 0.01], [0.3, 0.3, 0.4]],
+            ["    ┌ the", "    │ ┌ do", "    │ │ ┌ -g", "Hun   █", " -d ░ ░ ▒"],
+        ),
+        (  # wide characters take two columns
+            ["▁犬", "走", "e\u0301a"],
+            ["▁a"],
+            np.ones((3, 1)),
+            ["    ┌ a", " 犬 █", " 走 █", "-e\u0301a █"],
+        ),
+        (  # lines from right to left keep their cells in order
+            ["▁كلب", "▁a"],
+            ["▁b", "▁הכלב"],
+            np.eye(2),
+            ["    ┌ b", "\u200e    │ ┌ הכלב", "\u200eكلب █", "  a   █"],
+        ),
+        (  # characters have no dash
+            ["▁", "5"],
+            ["▁", "M", "a", "y"],
+            np.ones((2, 4)),
+            ["  ┌ ␣", "  │ ┌ M", "  │ │ ┌ a", "  │ │ │ ┌ y", "␣ █ █ █ █", "5 █ █ █ █"],
+        ),
+        ([], ["▁a"], np.zeros((0, 1)), ["(nothing to align)"]),
+        (["▁a"], [], np.zeros((1, 0)), ["(nothing to align)"]),
+        ([], [], np.zeros((0, 0)), ["(nothing to align)"]),
+    ],
+)
+def test_the_grid_has_a_row_for_each_piece(tokens, source, weights, grid):
+    assert format_alignment(record(tokens, source, weights)).splitlines() == grid
 
 
 def test_the_grid_of_words():
@@ -37,45 +61,12 @@ def test_the_grid_of_words():
     assert format_alignment(merged).splitlines()[2:] == ["Hund █ █", "   . █ █"]
 
 
-def test_wide_characters_take_two_columns():
-    grid = format_alignment(record(["▁犬", "走", "e\u0301a"], ["▁a"], np.ones((3, 1))))
-    assert grid.splitlines() == ["    ┌ a", " 犬 █", " 走 █", "-e\u0301a █"]
-
-
-def test_lines_from_right_to_left_keep_their_cells_in_order():
-    grid = format_alignment(record(["▁كلب", "▁a"], ["▁b", "▁הכלב"], np.eye(2)))
-    assert grid.splitlines() == [
-        "    ┌ b",
-        "\u200e    │ ┌ הכלב",
-        "\u200eكلب █",
-        "  a   █",
-    ]
-
-
-def test_characters_have_no_dash():
-    grid = format_alignment(record(["▁", "5"], ["▁", "M", "a", "y"], np.ones((2, 4))))
-    assert grid.splitlines() == [
-        "  ┌ ␣",
-        "  │ ┌ M",
-        "  │ │ ┌ a",
-        "  │ │ │ ┌ y",
-        "␣ █ █ █ █",
-        "5 █ █ █ █",
-    ]
-
-
 def test_more_attention_is_darker():
     weights = [[0.049, 0.05, 0.199, 0.2, 0.4, 0.6, 0.8, 1.0]]
     grid = format_alignment(record(["▁x"], ["▁a"] * 8, weights))
     assert grid.splitlines()[-1] == "x   · · ░ ▒ ▓ █ █"
     for shade, weight in zip("·░▒▓█", (0.05, 0.2, 0.4, 0.6, 0.8), strict=True):
         assert f"{shade} from {100 * weight:.0f} %" in SHADES_KEY
-
-
-@pytest.mark.parametrize(("tokens", "source"), [([], ["▁a"]), (["▁a"], []), ([], [])])
-def test_nothing_to_align(tokens, source):
-    weights = np.zeros((len(tokens), len(source)))
-    assert format_alignment(record(tokens, source, weights)) == "(nothing to align)"
 
 
 # === Words ===

@@ -262,18 +262,21 @@ def test_bad_values_are_refused_before_any_computation(
 
 
 @pytest.mark.parametrize(
-    ("given", "position"),
-    [(["a", None], "1"), ([b"a"], "0"), ([["a"]], "0"), (["a", "b", 3], "2")],
+    ("given", "message"),
+    [
+        (["a", None], r"texts\[1\] must be a str"),
+        ([b"a"], r"texts\[0\]"),
+        ([["a"]], r"texts\[0\]"),
+        (["a", "b", 3], r"texts\[2\]"),
+        (None, "texts must be a str"),
+        (5, "texts must be a str"),
+        (b"a dog", "texts must be a str"),
+        ({"a": "b"}, "texts must be a str"),
+    ],
 )
-def test_what_is_no_text_is_named(translator, monkeypatch, given, position):
+def test_what_is_no_text_is_named(translator, monkeypatch, given, message):
     monkeypatch.setattr(BeamSearch, "__call__", None)
-    with pytest.raises(TypeError, match=rf"texts\[{position}\]"):
-        translator.translate(given)
-
-
-@pytest.mark.parametrize("given", [None, 5, b"a dog", {"a": "b"}])
-def test_what_is_no_list_of_texts_is_refused(translator, given):
-    with pytest.raises(TypeError, match=r"texts(\[0\])? must be a str"):
+    with pytest.raises(TypeError, match=message):
         translator.translate(given)
 
 
