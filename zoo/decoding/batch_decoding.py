@@ -111,31 +111,30 @@ def search_ids(
     )
 
     def decode(rows):
-        source = pad_batch([sources[i] for i in rows], batch_size)
+        part = [sources[i] for i in rows]
         starts = [prefixes[i] if prefixes else [] for i in rows]
         phrases = [terms[i] if terms else [] for i in rows]
-        limits = [max_length or 0] * len(rows)
-        steps = bucket(max_length or 1)
+        source = pad_batch(part, batch_size)
+        limits, steps = [max_length] * len(rows), bucket(max_length or 1)
         if max_length is None:
-            for n, (i, start) in enumerate(zip(rows, starts, strict=True)):
-                free = longest_translation(len(sources[i])) + sum(map(len, phrases[n]))
-                limits[n] = max(free + len(start), search.min_length)
+            given = zip(starts, phrases, strict=True)
+            sizes = [len(start) + sum(map(len, row)) for start, row in given]
+            limits = [
+                max(longest_translation(len(ids)) + size, search.min_length)
+                for ids, size in zip(part, sizes, strict=True)
+            ]
             steps = longest_translation(source.shape[1])
-            if max(limits) > steps:
-                steps = bucket(max(limits))
-        # Rows that only pad the batch end at once.
-        filler = len(source) - len(rows)
+            steps = steps if max(limits) <= steps else bucket(max(limits))
         arrays = {}
         if any(starts):
             arrays["prefix"] = pad_batch(starts, batch_size, steps)
-            arrays["completions"] = np.zeros((len(source), 1))
-            if completions:
-                found = np.stack([completions(i) for i in rows])
-                arrays["completions"] = np.pad(found, ((0, filler), (0, 0)))
+            found = [completions(i) for i in rows] if completions else [[0]] * len(rows)
+            arrays["completions"] = _with_rows(np.stack(found), len(source), 0)
         if any(phrases):
             arrays.update(_term_arrays(phrases, len(source)))
         program = search.program(model, steps, tuple(arrays))
-        limits = np.array(limits + [1] * filler, "int32")
+        # Rows that only pad the batch end at once.
+        limits = _with_rows(np.array(limits, "int32"), len(source), 1)
         return rows, *program(source, limits, *arrays.values())
 
     groups = batches(order, batch_size, sources)
@@ -145,6 +144,12 @@ def search_ids(
         for row, i in enumerate(rows):
             results[i] = search.best_rows(ids[row], scores[row])
     return results
+
+
+def _with_rows(array, count, value):
+    """An array with as many rows, filled up with a value."""
+    widths = [(0, count - len(array)), *[(0, 0)] * (array.ndim - 1)]
+    return np.pad(array, widths, constant_values=value)
 
 
 def _term_arrays(terms, count):

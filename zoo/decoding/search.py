@@ -158,20 +158,42 @@ class Search:
             ValueError: without `steps` if a graph is traced for unknown lengths, or
                 outside a graph if a sentence has no hypothesis, as with logits of NaN.
         """
-        ops, search, width = self.ops, self, self.beam_size
+        ops, search = self.ops, self
         source_ids = ops.convert_to_tensor(source_ids)
         if limits is None or steps is None:
             limits, steps = self._lengths(source_ids, limits, steps)
         if terms is not None:
             search = copy.copy(self)
             search.beam_size += int(terms.shape[1])
-            width += ops.sum(ops.cast(terms != PAD_ID, "int32"), axis=1, keepdims=True)
-        beams, batch = search.beam_size, ops.shape(source_ids)[0]
         memory = model.encode(source_ids)
+        given = prefix, completions, banned, terms, firsts
+        constants = search.constants(
+            memory, source_ids, limits, steps, self.beam_size, given, settings
+        )
         if hasattr(model, "start_for"):
             state = model.start_for(memory, steps)
         else:
             state = model.start(memory)
+        beam = search.run(model, search.initial(state, constants), constants, steps)
+        scores, order = self.top_k(beam.done, search.beam_size)
+        ids = ops.take_along_axis(beam.done_ids, order[..., None], axis=1)
+        if (found := self.values_of(scores)) is not None:
+            check_found(found, range(len(found)), "source_ids")
+        return ids, scores
+
+    def constants(
+        self,
+        memory: Any,
+        source_ids: Tensor,
+        limits: Tensor,
+        steps: int,
+        width: int,
+        given: Sequence[Any],
+        settings: Any = None,
+    ) -> SearchConstants:
+        """Returns the constants of a search; `given` and the rest are of `__call__`."""
+        ops, batch = self.ops, self.ops.shape(source_ids)[0]
+        prefix, completions, banned, terms, firsts = given
         if banned is None and self.banned_ids:
             banned = self.banned()
         if prefix is not None and completions is None:
@@ -183,7 +205,12 @@ class Search:
             None if x is None else ops.cast(x, "int32")
             for x in (prefix, completions, banned, terms, firsts)
         )
-        constants = SearchConstants(
+        if terms is not None:
+            width += ops.sum(ops.cast(terms != PAD_ID, "int32"), axis=1, keepdims=True)
+        real = None
+        if self.coverage_penalty:  # which alone asks for it, and only of text
+            real = ops.cast(ops.not_equal(source_ids, PAD_ID), "float32")[:, None]
+        return SearchConstants(
             memory,
             limits,
             prefix,
@@ -192,19 +219,27 @@ class Search:
             terms,
             firsts,
             width,
-            # Only the coverage penalty asks for it, and only of text.
-            ops.cast(ops.not_equal(source_ids, PAD_ID), "float32")[:, None]
-            if self.coverage_penalty
-            else None,
+            real,
             settings[0],
             settings[1],
             settings[2],
             length_norm(self, ops.cast(limits, "float32"), settings[0]),
-            ops.arange(beams, dtype="int32")[None],
-            ops.arange(batch, dtype="int32")[:, None] * beams,
+            ops.arange(self.beam_size, dtype="int32")[None],
+            ops.arange(batch, dtype="int32")[:, None] * self.beam_size,
             ops.arange(steps, dtype="int32")[None, None],
         )
-        initial = BeamState(
+
+    def initial(self, state: Any, constants: SearchConstants) -> BeamState:
+        """Returns the beam before the first step, from a model's first state."""
+        ops, beams = self.ops, self.beam_size
+        batch, steps = ops.shape(constants.rows)[0], ops.shape(constants.places)[-1]
+        terms, coverage, met = constants.terms, (), ()
+        if self.coverage_penalty:
+            shape = batch, beams, ops.shape(constants.real)[-1]
+            coverage = ops.zeros(shape, "float32")
+        if terms is not None:
+            met = ops.zeros((batch, beams, terms.shape[1]), dtype="bool")
+        return BeamState(
             step=ops.zeros((), dtype="int32"),
             # Only the state has a row per hypothesis; the memory is not copied.
             state=self.map_structure(lambda x: ops.repeat(x, beams, axis=0), state),
@@ -212,22 +247,12 @@ class Search:
             parents=ops.tile(constants.rank, (batch, 1)) if beams > 1 else (),
             tokens=ops.full((batch * beams,), self.start_id, dtype="int32"),
             ids=ops.zeros((batch, beams, steps), dtype="int32"),
-            live=initial_scores(search, batch),
+            live=initial_scores(self, batch),
             done_ids=ops.zeros((batch, beams, steps), dtype="int32"),
             done=ops.full((batch, beams), LOW, dtype="float32"),
-            coverage=ops.zeros((batch, beams, ops.shape(source_ids)[1]), "float32")
-            if self.coverage_penalty
-            else (),
-            met=()
-            if terms is None
-            else ops.zeros((batch, beams, terms.shape[1]), dtype="bool"),
+            coverage=coverage,
+            met=met,
         )
-        beam = search.run(model, initial, constants, steps)
-        scores, order = self.top_k(beam.done, beams)
-        ids = ops.take_along_axis(beam.done_ids, order[..., None], axis=1)
-        if (found := self.values_of(scores)) is not None:
-            check_found(found, range(len(found)), "source_ids")
-        return ids, scores
 
     def _lengths(self, source_ids, limits, steps):
         """Returns the limits and the width of the result."""
