@@ -113,11 +113,7 @@ class SubwordRegularization:
         ]
 
     def growth(self, rows: Sequence[Sequence[int]]) -> tuple[float, float]:
-        """Measures how much longer rows become.
-
-        Args:
-            rows: sentences as lists or arrays of ids. If there are more than 4,096, so
-                many of them are measured.
+        """Measures how much longer rows become; of more than 4,096, so many of them.
 
         Returns:
             `(mean, variance)` of the number of pieces that are drawn, for each of the

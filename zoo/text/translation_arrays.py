@@ -151,15 +151,7 @@ class TranslationText(TargetText):
 
 
 def needed_preprocessor(task: Any, use: str) -> Any:
-    """Returns the preprocessor of a task.
-
-    Args:
-        task: a task.
-        use: what needs the preprocessor; the error begins with it.
-
-    Raises:
-        ValueError: if the task has none.
-    """
+    """Returns a task's preprocessor; the error of one without begins with `use`."""
     if task.preprocessor is None:
         raise ValueError(
             f"{use} needs a preprocessor. "
