@@ -19,7 +19,7 @@ def python_part(kind: Kind, data: Any) -> Part:
     rows or dicts; a dict of columns, a pandas DataFrame or a Hugging Face `Dataset`;
     for a kind of one column, a list.
     """
-    count, codes = len(kind.columns), None
+    codes = None
     if isinstance(data, Pairs):
         codes = data.source_language, data.target_language
         data = data.sources, data.targets
@@ -27,26 +27,7 @@ def python_part(kind: Kind, data: Any) -> Part:
         data = data.texts, [data.names[label] for label in data.labels]
     elif isinstance(data, Tagged):
         data = data.sentences, data.tags
-    chosen, names = list[Any](), _column_names(data)
-    if names and "translation" in names and not kind.chosen:
-        cells = as_list(data["translation"], "translation")
-        if cells and isinstance(cells[0], Mapping):
-            data, names = cells, None
-    if names:
-        chosen = choose_columns(names, kind.chosen, kind.defaults, "the table")
-        rows = _joined([data[name] for name in chosen], kind)
-    elif isinstance(data, tuple) and len(data) == count > 1:
-        rows = _joined(data, kind)
-    elif isinstance(data, (list, tuple)) and data and isinstance(data[0], Mapping):
-        first = list(inner_columns(data[0]))
-        chosen = choose_columns(first, kind.chosen, kind.defaults, "data[0]")
-        rows = partial(_records, data, chosen)
-    elif count == 1:
-        rows = _joined([[data] if isinstance(data, str) else data], kind)
-    elif isinstance(data, (list, tuple)) and data:
-        rows = partial(_pairs, data, kind)
-    else:
-        raise TypeError(f"{kind.wanted}. Received: {describe(data)}")
+    rows, chosen = _rows(kind, data)
 
     def items():
         for number, cells in enumerate(rows()):
@@ -56,6 +37,30 @@ def python_part(kind: Kind, data: Any) -> Part:
         known = kind.aligned and chosen
         codes = language_codes(chosen, True) if known else (UNKNOWN, UNKNOWN)
     return Part(kind, "the data", items, codes, unit=kind.name)
+
+
+def _rows(kind, data):
+    """A function that yields the cells of each row, and a table's chosen columns."""
+    count, names = len(kind.columns), _column_names(data)
+    if names and "translation" in names and not kind.chosen:
+        cells = as_list(data["translation"], "translation")
+        if cells and isinstance(cells[0], Mapping):
+            data, names = cells, None
+    if names:
+        chosen = choose_columns(names, kind.chosen, kind.defaults, "the table")
+        return _joined([data[name] for name in chosen], kind), chosen
+    several = isinstance(data, (list, tuple)) and data
+    if isinstance(data, tuple) and len(data) == count > 1:
+        return _joined(data, kind), []
+    if several and isinstance(data[0], Mapping):
+        first = list(inner_columns(data[0]))
+        chosen = choose_columns(first, kind.chosen, kind.defaults, "data[0]")
+        return partial(_records, data, chosen), chosen
+    if count == 1:
+        return _joined([[data] if isinstance(data, str) else data], kind), []
+    if several:
+        return partial(_pairs, data, kind), []
+    raise TypeError(f"{kind.wanted}. Received: {describe(data)}")
 
 
 def _joined(columns, kind):
