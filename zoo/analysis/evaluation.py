@@ -128,6 +128,11 @@ def exact_share(
     return sum(right) / len(pairs)
 
 
+def _worst(scored: list[tuple[float, Example]], count: int) -> list[Example]:
+    """The examples of the lowest scores, in their order where these are equal."""
+    return [example for _, example in sorted(scored, key=lambda x: x[0])[:count]]
+
+
 def worst_translations(
     sources: Sequence[str],
     references: Sequence[Sequence[str]],
@@ -152,15 +157,13 @@ def worst_translations(
     """
     from sacrebleu.metrics import CHRF
 
-    metric, scored_examples = CHRF(), []
+    metric, scored = CHRF(), []
     for source, several, text in zip(sources, references, texts, strict=True):
-        scored = [(metric.sentence_score(text, [r]).score, r) for r in several]
-        score, nearest = max(scored, key=lambda pair: pair[0])
-        scored_examples.append(
-            (score, {"source": source, "reference": nearest, "output": text})
-        )
-    scored_examples.sort(key=lambda pair: pair[0])
-    return [example for _, example in scored_examples[:count]]
+        scores = [(metric.sentence_score(text, [r]).score, r) for r in several]
+        score, nearest = max(scores, key=lambda pair: pair[0])
+        example = {"source": source, "reference": nearest, "output": text}
+        scored.append((score, example))
+    return _worst(scored, count)
 
 
 def worst_tags(
@@ -181,21 +184,17 @@ def worst_tags(
         >>> worst_tags([[("a", "DET"), ("dog", "VERB")]], [["DET", "NOUN"]])
         [{'source': 'a dog', 'reference': 'dog/NOUN', 'output': 'dog/VERB'}]
     """
-    ranked = []
+    scored: list[tuple[float, Example]] = []
     for row, correct in zip(predicted, tags, strict=True):
         pairs = zip(row, correct, strict=True)
         wrong = [(word, tag, right) for (word, tag), right in pairs if tag != right]
-        if wrong:
-            ranked.append((row, wrong))
-    ranked.sort(key=lambda entry: -len(entry[1]))
-    return [
-        {
+        example = {
             "source": " ".join(word for word, _ in row),
             "reference": " ".join(f"{word}/{right}" for word, _, right in wrong),
             "output": " ".join(f"{word}/{tag}" for word, tag, _ in wrong),
         }
-        for row, wrong in ranked[:count]
-    ]
+        scored += [(-len(wrong), example)] if wrong else []
+    return _worst(scored, count)
 
 
 def worst_continuations(
@@ -219,7 +218,7 @@ def worst_continuations(
     long_enough = [text.split() for text in texts]
     long_enough = [row for row in long_enough if len(row) > words]
     prompts = [" ".join(row[:words]) for row in long_enough]
-    ranked = []
+    scored = []
     for row, prompt, text in zip(
         long_enough, prompts, model.generate(prompts), strict=True
     ):
@@ -227,9 +226,8 @@ def worst_continuations(
             continue
         good = len(set(continuation) - {"<unk>"}) / len(continuation)
         example = {"source": prompt, "reference": " ".join(row[words:])}
-        ranked.append((good, {**example, "output": " ".join(continuation)}))
-    ranked.sort(key=lambda pair: pair[0])
-    return [example for _, example in ranked[:count]]
+        scored.append((good, {**example, "output": " ".join(continuation)}))
+    return _worst(scored, count)
 
 
 def tag_accuracy(
@@ -273,16 +271,13 @@ def worst_classes(task: Any, count: int = 3) -> list[Example]:
     names = list(task.backbone.classes)
     data = load_sst("test", "fine" if len(names) == 5 else "binary")
     found = task.classify(data.texts, return_details=True)
-    wrong = [
-        (record.probabilities[record.label], record, names[label])
-        for record, label in zip(found, data.labels, strict=True)
-        if record.label != names[label]
-    ]
-    wrong.sort(key=lambda row: -row[0])
-    return [
-        {"source": record.text, "reference": name, "output": record.label}
-        for _, record, name in wrong[:count]
-    ]
+    scored = []
+    for record, label in zip(found, data.labels, strict=True):
+        example = {"source": record.text, "reference": names[label]}
+        example["output"] = record.label
+        if record.label != names[label]:
+            scored.append((-record.probabilities[record.label], example))
+    return _worst(scored, count)
 
 
 def sst_accuracy(task: Any, split: str = "test") -> dict[str, float]:
