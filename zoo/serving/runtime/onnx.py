@@ -101,12 +101,7 @@ def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
 
 
 class _Exported:
-    """A task of exported graphs.
-
-    Args:
-        backbone: the graphs.
-        preprocessor: the preprocessor.
-    """
+    """A task of exported graphs."""
 
     def __init__(self, backbone: Any, preprocessor: Any) -> None:
         self.backbone, self.preprocessor = backbone, preprocessor
