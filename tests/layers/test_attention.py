@@ -5,7 +5,6 @@ from keras import ops
 
 from tests.harness import (
     both_close,
-    check_layer,
     close,
     compiled,
     randomize,
@@ -179,19 +178,6 @@ def test_half_precision_keeps_weights_zero_on_pads(make, policy):
     assert np.isfinite(to_numpy(ops.cast(context, "float32"))).all()
     assert (weights[~MASK[:, None].repeat(5, 1)] == 0).all()
     assert (weights[3] == 0).all()
-
-
-@pytest.mark.parametrize(
-    "cls, options, names",
-    [
-        (AdditiveAttention, {"units": 9}, ["U_a", "W_a", "v_a"]),
-        (ConcatAttention, {"units": 9}, ["W_a", "v_a"]),
-        (MultiplicativeAttention, {"score": "general"}, ["W_a"]),
-        (LocationAttention, {"max_length": 5}, ["W_a"]),
-    ],
-)
-def test_everyday_keras(cls, options, names):
-    check_layer(cls, options, {"query": QUERY, "memory": MEMORY, "mask": MASK}, names)
 
 
 def test_in_somebody_elses_functional_model(tmp_path):

@@ -3,7 +3,6 @@ import numpy as np
 import pytest
 
 from tests.harness import (
-    check_layer,
     close,
     compiled,
     randomize,
@@ -176,19 +175,6 @@ def test_units_default_to_the_querys_size():
     layer, _ = built(LocalPredictiveAttention, "general", window=2)
     shapes = {v.name: tuple(v.shape) for v in layer.trainable_variables}
     assert shapes == {"W_p": (6, 6), "v_p": (6,), "W_a": (8, 6)}
-
-
-@pytest.mark.parametrize(
-    "cls, names",
-    [
-        (LocalMonotonicAttention, ["W_a"]),
-        (LocalPredictiveAttention, ["W_a", "W_p", "v_p"]),
-    ],
-)
-@pytest.mark.parametrize("window", [2, once(10)])
-def test_everyday_keras(cls, names, window):
-    inputs = {"query": QUERY, "memory": MEMORY, "mask": MASK}
-    check_layer(cls, {"score": "general", "window": window}, inputs, names)
 
 
 def test_a_score_layer_of_ones_own():

@@ -3,7 +3,6 @@ import pytest
 from keras import ops
 
 from tests.harness import (
-    check_layer,
     close,
     compiled,
     penalty_gradients,
@@ -17,12 +16,6 @@ from zoo.layers import LSTMN
 RNG = np.random.default_rng(8)
 INPUTS = RNG.normal(size=(3, 6, 5)).astype("float32")
 MASK = np.arange(6)[None] < np.array([6, 2, 0])[:, None]
-PLAIN = ["W_h", "W_htilde", "W_x", "bias", "kernel", "recurrent_kernel", "v"]
-
-
-def test_a_keras_layer():
-    options = {"units": 4, "num_layers": 2}
-    check_layer(LSTMN, options, {"inputs": INPUTS}, sorted(PLAIN * 2))
 
 
 def test_the_forget_gate_starts_open():

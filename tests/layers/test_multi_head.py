@@ -4,7 +4,6 @@ import pytest
 
 from tests.harness import (
     both_close,
-    check_layer,
     close,
     compiled,
     randomize,
@@ -23,11 +22,6 @@ def built(use_bias=False, **options):
     layer = MultiHeadAttention(num_heads=2, use_bias=use_bias, **options)
     layer.build(QUERY.shape, MEMORY.shape)
     return randomize(layer)
-
-
-def test_a_keras_layer():
-    inputs = {"query": QUERY, "memory": MEMORY}
-    check_layer(MultiHeadAttention, {"num_heads": 2}, inputs, ["kernel"] * 4)
 
 
 @pytest.mark.parametrize("use_bias", [False, once(True)])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tests.harness import check_layer, close, randomize
+from tests.harness import close, randomize
 from tests.layers import reference
 from zoo.layers import MaxoutReadout
 
@@ -20,13 +20,3 @@ def test_maxout_is_the_papers(use_bias):
         wanted = reference.maxout(STATE[b, t], WORD[b, t], CONTEXT[b, t], weights)
         close(got[b, t], wanted)
     close(layer(STATE[:, 1], WORD[:, 1], CONTEXT[:, 1]), got[:, 1])
-
-
-def test_maxout_is_a_keras_layer():
-    check_layer(
-        MaxoutReadout,
-        {"units": 7},
-        {"state": STATE, "embedding": WORD, "context": CONTEXT},
-        ["C_o", "U_o", "V_o", "b_o"],
-        first=lambda output: output,
-    )

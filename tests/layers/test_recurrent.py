@@ -4,7 +4,6 @@ import pytest
 from keras import ops
 
 from tests.harness import (
-    check_layer,
     close,
     compiled,
     penalty_gradients,
@@ -73,15 +72,7 @@ def test_dropout_is_drawn_anew_at_each_step_and_only_in_training():
     assert np.abs(to_numpy(stack(ones, training=True)[0]) - plain).max() > 0
 
 
-def test_everyday_keras():
-    names = ["bias", "kernel", "recurrent_kernel"] * 2
-    check_layer(
-        RecurrentStack,
-        {"units": 4, "num_layers": 2},
-        {"inputs": INPUTS},
-        names,
-        shapes=True,
-    )
+def test_config():
     same_config(RecurrentStack(4, 2, bidirectional=True, dropout=0.1, seed=3))
 
 

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import check_layer, close, compiled, randomize, to_numpy
+from tests.harness import close, compiled, randomize, to_numpy
 from tests.marks import once
 from zoo.layers import TransformerDecoderLayer, TransformerEncoderLayer
 
@@ -12,8 +12,6 @@ INPUTS = RNG.normal(size=(3, 4, 6)).astype("float32")
 MEMORY = RNG.normal(size=(3, 7, 6)).astype("float32")
 MASK = np.arange(7)[None] < np.array([7, 3, 1])[:, None]
 SIZES = {"num_heads": 2, "ff_dim": 10}
-ATTENTION = ["kernel"] * 4
-OTHERS = ["bias"] * 2 + ["kernel"] * 2  # of the feed-forward network
 
 
 def copy_attention(layer, peer):
@@ -64,23 +62,6 @@ def peer_of(layer, kind):
     )
     copy_layer(layer, peer)
     return peer
-
-
-def test_keras_layers():
-    norms = ["beta", "gamma"]
-    names = sorted(ATTENTION + OTHERS + norms * 2)
-    # At its last norm a mean of squares alone would move gamma and beta only.
-    check_layer(
-        TransformerEncoderLayer, SIZES, {"inputs": INPUTS}, names, first=lambda x: x**2
-    )
-    names = sorted(2 * ATTENTION + OTHERS + norms * 3)
-    check_layer(
-        TransformerDecoderLayer,
-        SIZES,
-        {"inputs": INPUTS, "memory": MEMORY},
-        names,
-        first=lambda x: x[0] ** 2,
-    )
 
 
 @pytest.mark.parametrize("norm", ["post", once("pre")])

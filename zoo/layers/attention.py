@@ -26,6 +26,16 @@ from zoo.layers.lora import LoRALayer
 from zoo.layers.scores import AdditiveScore, ConcatScore, make_score
 
 
+def with_keys(
+    layer: Any, memory: Tensor, mask: Tensor | None, keys: Any
+) -> tuple[Tensor, Any]:
+    """The memory and its keys by a layer's `project`, unless they are at hand."""
+    if keys is not None:
+        return memory, keys
+    memory = clear_masked(memory, mask)
+    return memory, layer.project(memory)
+
+
 class MemoryLayer(Configured, keras.layers.Layer):
     """Base class of the layers called as `layer(inputs, memory, …, mask=None)`.
 
@@ -97,9 +107,7 @@ class Attention(MemoryLayer):
         if single:
             query = ops.expand_dims(query, 1)
         mask = read_mask(memory_mask, memory.shape[1], *query.shape[:2])
-        if keys is None:
-            memory = clear_masked(memory, mask)
-            keys = self.project(memory)
+        memory, keys = with_keys(self, memory, mask, keys)
         if 0 in (*query.shape[:2], memory.shape[1]):
             rows = ops.shape(query)[:2]
             context = ops.zeros((*rows, memory.shape[-1]))

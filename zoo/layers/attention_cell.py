@@ -7,10 +7,10 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.layers.attention import MemoryLayer, attend_hypotheses
+from zoo.layers.attention import MemoryLayer, attend_hypotheses, with_keys
 from zoo.layers.cells import ZooCell, as_list, join
 from zoo.layers.configured import Initializer, Size
-from zoo.layers.functional import cast_weights, checked_states, clear_masked, linear
+from zoo.layers.functional import cast_weights, checked_states, linear
 from zoo.layers.initializers import add_variable
 from zoo.layers.lora import LoRALayer
 
@@ -144,9 +144,7 @@ class AttentionCell(LoRALayer, MemoryLayer):
         keys: Tensor | None = None,
         training: bool = False,
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        if keys is None:
-            memory = clear_masked(memory, memory_mask)
-            keys = self.attention.project(memory)
+        memory, keys = with_keys(self.attention, memory, memory_mask, keys)
         count, position = sum(self.counts), states[-1]
         fed = states[count:-1]  # h~_{t-1}: [x_t; h~_{t-1}], section 3.3
         h, cells = self.recur([inputs, *fed], states[:count], training)  # h_t

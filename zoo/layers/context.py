@@ -7,14 +7,13 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.layers.attention import Attention, MemoryLayer, attend_hypotheses
+from zoo.layers.attention import Attention, MemoryLayer, attend_hypotheses, with_keys
 from zoo.layers.cells import GRUCell, LSTMCell, as_list, join
 from zoo.layers.configured import Initializer, ZeroOrAbove
 from zoo.layers.fast_loops.decoder_loop import run_context_cell
 from zoo.layers.functional import (
     cast_weights,
     checked_states,
-    clear_masked,
     columns,
     linear,
     sentence_mask,
@@ -128,9 +127,7 @@ class ContextCell(MemoryLayer):
         memory_mask: Tensor | None = None,
         keys: Tensor | None = None,
     ) -> tuple[Tensor, Tensor, Tensor, list[Tensor]]:
-        if keys is None:
-            memory = clear_masked(memory, memory_mask)
-            keys = self.attention.project(memory)
+        memory, keys = with_keys(self.attention, memory, memory_mask, keys)
         *state, position = states
         # α_i and c_i, asked for with s_{i-1}: equations 5 and 6
         context, alignment = self.attend(state[0], memory, memory_mask, keys, position)
@@ -240,9 +237,7 @@ class ContextDecoder(MemoryLayer):
         cell, mask = self.cell, sentence_mask(memory_mask, memory)
         steps_mask = inputs_mask if steps_mask is None else steps_mask
         penalize = training and self.doubly_stochastic
-        if keys is None:
-            memory = clear_masked(memory, mask)
-            keys = cell.attention.project(memory)
+        memory, keys = with_keys(cell.attention, memory, mask, keys)
         states = cell.get_initial_state(ops.shape(inputs)[0], initial_states)
 
         def step(view, x, states):

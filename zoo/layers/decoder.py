@@ -7,11 +7,11 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.layers.attention import MemoryLayer
+from zoo.layers.attention import MemoryLayer, with_keys
 from zoo.layers.attention_cell import AttentionCell, state_specs
 from zoo.layers.cells import as_list
 from zoo.layers.fast_loops.decoder_loop import run_attention_cell
-from zoo.layers.functional import clear_masked, sentence_mask
+from zoo.layers.functional import sentence_mask
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -78,9 +78,7 @@ class AttentionDecoder(MemoryLayer):
         if return_alignments is None:
             return_alignments = self.return_alignments
         cell, mask = self.cell, sentence_mask(memory_mask, memory)
-        if keys is None:
-            memory = clear_masked(memory, mask)
-            keys = cell.attention.project(memory)
+        memory, keys = with_keys(cell.attention, memory, mask, keys)
         states = cell.get_initial_state(ops.shape(inputs)[0], initial_states)
 
         def step(view, x, states):

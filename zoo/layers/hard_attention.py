@@ -6,8 +6,7 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.layers.attention import Attention, weighted_sum
-from zoo.layers.functional import clear_masked
+from zoo.layers.attention import Attention, weighted_sum, with_keys
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -95,9 +94,7 @@ class HardAttention(Attention):
         position: Tensor | None = None,
         noise: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        if keys is None:
-            memory = clear_masked(memory, memory_mask)
-            keys = self.project(memory)
+        memory, keys = with_keys(self, memory, memory_mask, keys)
         _, alpha = self.attention(
             query, memory, mask=memory_mask, keys=keys, position=position
         )

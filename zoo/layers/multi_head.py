@@ -8,10 +8,9 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.checks import positive
-from zoo.layers.attention import MemoryLayer
+from zoo.layers.attention import MemoryLayer, with_keys
 from zoo.layers.configured import Initializer, Size
 from zoo.layers.functional import (
-    clear_masked,
     flatten_leading,
     masked_softmax,
     read_mask,
@@ -137,8 +136,7 @@ class MultiHeadAttention(MemoryLayer):
         memory_mask: Tensor | None = None,
         keys: Tensor | None = None,
     ) -> Any:
-        if keys is None:
-            keys = self.project(clear_masked(memory, memory_mask))
+        _, keys = with_keys(self, memory, memory_mask, keys)
         return self.attend(query, keys, memory_mask)
 
     def attend(self, query: Tensor, keys: Tensor, mask: Tensor | None = None) -> Any:

@@ -6,9 +6,9 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.layers.attention import MemoryLayer
+from zoo.layers.attention import MemoryLayer, with_keys
 from zoo.layers.configured import AboveZero, Configured, Initializer, Rate, Size
-from zoo.layers.functional import clear_masked, flatten_leading, saturate
+from zoo.layers.functional import flatten_leading, saturate
 from zoo.layers.initializers import clone_initializer, in_float32
 from zoo.layers.multi_head import MultiHeadAttention
 
@@ -204,8 +204,7 @@ class TransformerDecoderLayer(MemoryLayer, _TransformerLayer):
 
         x = ops.cast(inputs, self.compute_dtype)
         x = self.sublayer("self_attention", x, attend, training)
-        if keys is None:
-            keys = self.project(clear_masked(memory, memory_mask))
+        _, keys = with_keys(self, memory, memory_mask, keys)
         return self._read(x, keys, memory_mask, training)
 
     def _read(self, x, keys, mask, training=False):

@@ -41,10 +41,9 @@ def run_attention_cell(
         step: function `(view, x, state) -> (output, state, alignment)` of a view of the
             cell, x_t for its `recur`, and the state.
         inputs: `(B, T, n)`, in the compute dtype.
-        state: nested tensors, what the step takes.
+        state: nested tensors.
         training: whether gradients will be asked for, and inputs dropped.
-        return_alignments: whether the alignments are wanted; without them the loop
-            carries less.
+        return_alignments: without them the loop carries less.
 
     Returns:
         `(outputs (B, T, m), state, alignments (B, T, S) or None)`.
@@ -141,15 +140,9 @@ def run_context_cell(
     return_alignments: bool = True,
     noise: Tensor | None = None,
 ) -> tuple[Tensor, Any, Tensor | None]:
-    """A step of a `ContextCell` over a sequence.
+    """A step of a `ContextCell` over a sequence, as `run_attention_cell`.
 
-    Args:
-        cell: a built `ContextCell`.
-        noise: `(B, T, S + 1)`, for `HardAttention`, or None.
-        step, inputs, state, training, return_alignments: as in `run_attention_cell`.
-
-    Returns:
-        As `run_attention_cell`.
+    `noise` `(B, T, S + 1)` is for `HardAttention`.
     """
     inputs = ops.swapaxes(inputs, 0, 1)
     loop = TimeLoop(ops.shape(inputs)[:2], cell.compute_dtype, training)
