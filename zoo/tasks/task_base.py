@@ -37,11 +37,15 @@ class TextTask(TextFitMixin, Presets):
         ValueError: if the preprocessor's vocabulary is not the backbone's.
     """
 
-    def __init__(self, backbone: Any, preprocessor: Any = None, **kwargs: Any) -> None:
+    def __init__(
+        self, backbone: Any, preprocessor: Any = None, _layers: Any = (), **kwargs: Any
+    ) -> None:
         # Before any attribute: layers set earlier are not tracked under torch.
         super().__init__(**kwargs)
         self.backbone = backbone
         self.preprocessor = preprocessor
+        for name, layers in dict(_layers).items():  # before `build`, which ends it
+            setattr(self, name, layers)
         self.check_sizes()
         self.build(None)
 

@@ -29,8 +29,8 @@ class Seq2SeqTask(KerasDecoder, TextTask):
         augmentation: Any = (),
         **kwargs: Any,
     ) -> None:
-        super().__init__(backbone, preprocessor, **kwargs)
-        self.augmentation = list(augmentation)
+        layers = {"augmentation": list(augmentation)}
+        super().__init__(backbone, preprocessor, layers, **kwargs)
 
     def default_loss(self) -> Any:
         """Returns the mean cross-entropy of a real token."""
