@@ -6,11 +6,12 @@ import keras
 import numpy as np
 from keras import ops
 
-from zoo.backend import Shape, Tensor
+from zoo.backend import Tensor
 from zoo.checks import positive
 from zoo.ids import PAD_ID
 from zoo.layers.functional import cast_weights
 from zoo.text.vocabulary import lay_out
+from zoo.training.fast.logit_free import LogitFreeTrainer
 
 
 class StreamBatches(keras.utils.PyDataset):
@@ -64,7 +65,7 @@ class StreamBatches(keras.utils.PyDataset):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class CarriedState(keras.Model):
+class CarriedState(LogitFreeTrainer):
     """A language model in training, whose state goes on from batch to batch.
 
     The state stands in variables that are not trained; no gradient passes from one
@@ -86,8 +87,7 @@ class CarriedState(keras.Model):
     """
 
     def __init__(self, backbone: Any, batch_size: int, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.backbone = backbone
+        super().__init__(backbone, **kwargs)
         self.batch_size = positive("batch_size", batch_size)
         self.carried = [
             self.add_weight(
@@ -102,8 +102,9 @@ class CarriedState(keras.Model):
         ]
         self.built = True
 
-    def build(self, input_shape: Shape | None = None) -> None:
-        self.built = True
+    @property
+    def backbone(self) -> Any:
+        return self.task
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         dtype = self.backbone.compute_dtype
@@ -119,13 +120,8 @@ class CarriedState(keras.Model):
                 variable.assign(ops.stop_gradient(ops.cast(state, variable.dtype)))
         return features
 
-    def compute_loss(
-        self,
-        x: Tensor | None = None,
-        y: Tensor | None = None,
-        y_pred: Tensor | None = None,
-        sample_weight: Tensor | None = None,
-        training: bool = True,
+    def projected_loss(
+        self, features: Tensor, y: Tensor, sample_weight: Tensor | None
     ) -> Tensor:
         weights = self.backbone.output_weights()
-        return sum(self.losses, self.loss.projected(y_pred, *weights, y, sample_weight))
+        return self.loss.projected(features, *weights, y, sample_weight)

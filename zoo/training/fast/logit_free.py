@@ -59,6 +59,10 @@ class LogitFreeTrainer(RestoreOnError, keras.Model):
             and model.backbone.has_plain_output
         )
 
+    @property
+    def backbone(self) -> Any:
+        return self.task.backbone
+
     def build(self, input_shape: Shape | None = None) -> None:
         self.built = True
 
@@ -69,7 +73,7 @@ class LogitFreeTrainer(RestoreOnError, keras.Model):
             ValueError: if the output layer has been quantized since, or any layer to
                 float8, or if layers have been frozen or freed.
         """
-        self.task.backbone.check_plain_output()
+        self.backbone.check_plain_output()
         super().check_trainable()
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
@@ -83,8 +87,12 @@ class LogitFreeTrainer(RestoreOnError, keras.Model):
         sample_weight: Tensor | None = None,
         training: bool = True,
     ) -> Tensor:
-        loss = self.task.projected_loss(self.loss, y_pred, y, sample_weight)
-        return sum(self.losses, loss)
+        return sum(self.losses, self.projected_loss(y_pred, y, sample_weight))
+
+    def projected_loss(
+        self, features: Tensor, y: Tensor, sample_weight: Tensor | None
+    ) -> Tensor:
+        return self.task.projected_loss(self.loss, features, y, sample_weight)
 
 
 def compile_for_training(
