@@ -4,10 +4,7 @@ from keras import ops
 
 from tests.harness import compiled, randomize, same_config
 from zoo.models import Luong, LuongTranslator, Transformer
-from zoo.training import (
-    ScheduledSampling,
-    WordDropout,
-)
+from zoo.training import ScheduledSampling, WordDropout
 
 RNG = np.random.default_rng(2)
 SOURCE = RNG.integers(4, 20, (6, 5)).astype("int32")
