@@ -43,14 +43,6 @@ def test_the_rule_is_riedmillers(prepared):
     np.testing.assert_allclose(got, expected(40), atol=1e-5)
 
 
-def test_it_finds_the_least_whatever_the_curvature():
-    optimizer, weights = Rprop(0.1), keras.Variable(np.zeros(3))
-    for _ in range(200):
-        found = gradient(ops.convert_to_numpy(weights.value))
-        optimizer.apply([ops.convert_to_tensor(found.astype("float32"))], [weights])
-    np.testing.assert_allclose(ops.convert_to_numpy(weights.value), TARGET, atol=1e-3)
-
-
 def test_recipes_can_name_it():
     made = Optimizer("rprop", 0.02, options={"increase": 1.1})(10, 2)
     assert type(made) is Rprop and float(made.learning_rate) == pytest.approx(0.02)
