@@ -14,7 +14,6 @@ from typing import Any
 
 from zoo.files import StrPath, lock
 from zoo.serving.protocol import INSTALL, SIGNATURES
-from zoo.text.translation_arrays import needed_preprocessor
 
 EXTRA = "assets.extra"  # where TensorFlow Serving looks for its own files
 METADATA = "zoo.json"
@@ -128,6 +127,8 @@ def check_task(task: Any, what: str, use: str) -> None:
             "SentimentClassifier or ShowAttendTellCaptioner of zoo.models. "
             f"Received: {type(task).__name__}"
         )
+    from zoo.text.translation_arrays import needed_preprocessor  # it imports NumPy
+
     needed_preprocessor(task, use)
 
 
