@@ -81,7 +81,7 @@ def test_every_subpackage_is_public_and_packaged():
     assert sorted(packages) == sorted(
         ["zoo", "zoo._presets", "zoo._recipes", *(f"zoo.{n}" for n in subpackages())]
     )
-    programs = {"cli", "explorer", "servers"}  # no API: they are run by commands
+    programs = {"cli", "explorer"}  # no API: they are run by commands
     public = {name.split(".")[0] for name in subpackages()} - programs
     assert public <= set(zoo.__all__)
 
