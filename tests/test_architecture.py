@@ -26,7 +26,6 @@ ORDER = (
     ("lessons",),
     ("explorer",),
     ("cli",),
-    ("bulk",),
     ("__main__",),
 )
 # Methods that users call on what stands lower: each imports in one line, on use.

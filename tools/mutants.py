@@ -32,7 +32,8 @@ PARTS = {
     "decoding": ["zoo/decoding"],
     "text": ["zoo/text"],
     "presets": ["zoo/presets"],
-    "checkpoint": ["zoo/training/fit/checkpoint.py"],
+    # Where it is, and where it was before.
+    "checkpoint": ["zoo/training/fit/checkpoint.py", "zoo/training/checkpoint.py"],
 }
 TIMEOUT = 600  # seconds; a fault that makes a loop endless is caught
 # What stands in the place of an operator.

@@ -36,7 +36,8 @@ QUICK_XLA_FLAGS = (
 # 20 GB. So these folders have processes of their own then, and the rest of the suite.
 GROUPS = (
     ("tests/recipes",),
-    ("tests/models", "tests/training"),
+    ("tests/models", "tests/tasks"),
+    ("tests/training",),
     ("tests/layers", "tests/decoding"),
 )
 

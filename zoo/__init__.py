@@ -9,6 +9,7 @@ Importing `zoo` imports no backend and takes milliseconds: each public name is
 loaded when it is first used (PEP 562).
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 import lazy_loader
@@ -59,5 +60,15 @@ _load_name, __dir__, __all__ = lazy_loader.attach(
 )
 
 
+_FORMER = {
+    "plots": "zoo.analysis",
+    "evaluation": "zoo.analysis.evaluation",
+    "run": "zoo.training",
+    "runtime": "zoo.serving.runtime",
+}
+
+
 def __getattr__(name: str) -> Any:
-    return _load_name("analysis" if name == "plots" else name)  # its former name
+    if name in _FORMER:
+        return importlib.import_module(_FORMER[name])
+    return _load_name(name)

@@ -171,7 +171,7 @@ def trace(function: Any, *inputs: Tensor) -> Any:
 
 
 def _is_of(tensor, wanted):
-    """Whether a torch tensor has the dtypes and devices that are asked for."""
+    """Returns whether a torch tensor has the dtypes and devices that are asked for."""
     import torch
 
     return all(

@@ -6,7 +6,7 @@ import pytest
 import zoo
 from tests.presets_for_tests import make_preset, save_translator
 from tests.test_import import python
-from zoo import analysis as plots
+from zoo import analysis
 from zoo.analysis.caption_plot import KEY
 from zoo.cli import main
 from zoo.decoding import Caption, Translation
@@ -53,8 +53,8 @@ def tasks(monkeypatch):
 @pytest.fixture
 def drawn(monkeypatch):
     """The figures that were saved."""
-    figures, real = [], plots.save
-    monkeypatch.setattr(plots, "save", lambda f, p: figures.append(f) or real(f, p))
+    figures, real = [], analysis.save
+    monkeypatch.setattr(analysis, "save", lambda f, p: figures.append(f) or real(f, p))
     return figures
 
 

@@ -1,4 +1,4 @@
-"""What each signature of a served translator or captioner gives, beside its task."""
+"""Compares each signature of a served translator or captioner with its task."""
 
 import numpy as np
 

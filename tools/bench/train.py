@@ -40,7 +40,7 @@ from zoo.cli.common import count
 
 
 class Measurements:
-    """What the runs of a benchmark gave.
+    """The results of a benchmark's runs.
 
     Attributes:
         rates: system -> target tokens a second of each window.

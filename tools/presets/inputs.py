@@ -1,4 +1,4 @@
-"""What a preset is tested on."""
+"""The texts and images that a preset is tested on."""
 
 import zoo
 from zoo.analysis.caption_scores import draw_tests

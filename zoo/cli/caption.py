@@ -64,10 +64,10 @@ def run(arguments: argparse.Namespace) -> None:
                     line = f"{number} ||| {line} ||| {record.score:.4f}"
                 output.write(f"{line}\n")
     if arguments.plot:
-        from zoo import analysis as plots
+        from zoo import analysis
 
         record = results[0] if arguments.n_best == 1 else results[0][0]
-        plots.save(record.plot(title=record.text), arguments.plot)
+        analysis.save(record.plot(title=record.text), arguments.plot)
         progress(f"drawn: {arguments.plot}")
 
 

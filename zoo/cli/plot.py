@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from zoo import analysis as plots
+from zoo import analysis
 from zoo.analysis.figure import check_ending, need_matplotlib, short_names
 from zoo.cli.common import (
     BadInput,
@@ -63,16 +63,16 @@ def run(arguments: argparse.Namespace) -> None:
     need_matplotlib()
     if arguments.log:
         with bad_input((ValueError, OSError)):
-            figure = plots.plot_training(arguments.log)
+            figure = analysis.plot_training(arguments.log)
     elif captioned:
         [record] = records
         figure = record.plot(words=not arguments.pieces, title=record.text)
     elif records:
         titles = [Path(path).stem for path in arguments.json]
-        figure = plots.plot_alignments(records, titles, _words(arguments))
+        figure = analysis.plot_alignments(records, titles, _words(arguments))
     else:
         figure = _alignments(arguments)
-    plots.save(figure, arguments.output)
+    analysis.save(figure, arguments.output)
     print(arguments.output)
 
 
@@ -110,7 +110,7 @@ def _alignments(arguments):
             results[name] = task.translate(
                 texts, return_details=True, **search_options(arguments)
             )
-    return plots.plot_alignments(
+    return analysis.plot_alignments(
         [results[name][row] for row in range(len(texts)) for name in names],
         short_names(names) * len(texts),
         words=_words(arguments),

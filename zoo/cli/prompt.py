@@ -18,7 +18,7 @@ Ctrl-C drops the line. The arrow keys edit it and recall earlier ones."""
 
 
 def in_terminal(arguments: argparse.Namespace) -> bool:
-    """Whether a command with `add_texts` reads from and writes to a terminal."""
+    """Returns whether a command reads from and writes to a terminal."""
     redirected = arguments.input or arguments.output
     return not redirected and sys.stdin.isatty() and sys.stdout.isatty()
 

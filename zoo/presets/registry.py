@@ -190,7 +190,7 @@ def _is_preset(folder):
 
 
 def _is_run(folder):
-    """Whether a folder is a training run, which has a config.json as well."""
+    """Returns whether a folder is a training run, which has a config.json as well."""
     if (folder / CARD_FILE).is_file() or (folder / TASK_FILE).is_file():
         return False
     try:

@@ -99,7 +99,7 @@ def _cached(folder):
 
 
 def _has_card_of(cached, folder):
-    """Whether the cache has the preset, with the same card as the package's."""
+    """Returns whether the cache has the preset, with the same card as the package's."""
     path = cached / CARD_FILE
     return path.is_file() and path.read_bytes() == (folder / CARD_FILE).read_bytes()
 

@@ -1,4 +1,4 @@
-"""What exports, servers and clients agree on: signatures, error codes, tensors."""
+"""Signatures, error codes and tensors shared by exports, servers and clients."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple

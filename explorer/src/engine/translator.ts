@@ -1,4 +1,4 @@
-/** A translator: text to ids, the search, ids to records, as zoo/decoding/translate_texts.py. */
+/** A translator: text to ids, the search, ids to records, as zoo/decoding/batch_decoding.py. */
 
 import type { Options, Result, Step, Translation } from "./types";
 import { END_ID, PAD_ID, START_ID, checkOptions, search } from "./search";

@@ -203,7 +203,7 @@ def server_command(
 
 
 def _docker_runs(docker):
-    """Whether Docker's daemon answers."""
+    """Returns whether Docker's daemon answers."""
     command = [docker, "version"]
     try:
         return not subprocess.run(command, capture_output=True, timeout=20).returncode
