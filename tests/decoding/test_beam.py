@@ -94,6 +94,24 @@ def test_neighbours_padding_and_width_change_nothing(translator):
         np.testing.assert_allclose(alone_scores[0], scores[row], rtol=1e-5)
 
 
+def test_a_compiled_search_uses_the_weights_of_the_moment(translator):
+    run = compile_search(translator, BeamSearch(1, 0.0), 6)
+    limits = np.array([6, 5, 4], "int32")
+    before = run(LUONG_SOURCES, limits)
+    readout = translator.backbone.output_layer.kernel
+    values = ops.convert_to_numpy(readout)
+    readout.assign(values * 0)
+    ids, scores = run(LUONG_SOURCES, limits)
+    readout.assign(values)
+    # Every word is as good as any other: the first of equals is word 0.
+    wanted = [[0] * (limit - 1) + [END] + [0] * (6 - limit) for limit in limits]
+    assert ids[:, 0].tolist() == wanted
+    np.testing.assert_allclose(scores[:, 0], limits * np.log(1 / 6), rtol=1e-5)
+    after = run(LUONG_SOURCES, limits)
+    np.testing.assert_array_equal(after[0], before[0])
+    np.testing.assert_array_equal(after[1], before[1])
+
+
 # === Arguments ===
 
 

@@ -3,8 +3,7 @@ import numpy as np
 import pytest
 
 from tests.harness import close
-from tests.tasks import test_classifier as test_sentiment
-from tests.tasks import test_language_model, test_tagger
+from tests.tasks import test_classifier, test_language_model, test_tagger
 from zoo import models
 from zoo.models import Seq2Seq, Seq2SeqTranslator
 
@@ -40,7 +39,7 @@ def test_a_task_that_cannot_says_who_can(monkeypatch):
         lambda: models.BiRNN(input_dim=3, output_dim=2, hidden_dim=4),
         lambda: test_tagger.task_of().backbone,
         lambda: test_language_model.task_of().backbone,
-        lambda: test_sentiment.task_of().backbone,
+        lambda: test_classifier.task_of().backbone,
         lambda: models.ShowAttendTell(
             9,
             hidden_dim=2,

@@ -11,8 +11,7 @@ from keras import ops
 from tests.harness import close, compiled, randomize, to_numpy
 from tests.marks import QUICK, once
 from tests.models.test_everywhere import TRANSLATORS
-from tests.tasks import test_classifier as test_sentiment
-from tests.tasks import test_language_model, test_tagger
+from tests.tasks import test_classifier, test_language_model, test_tagger
 from tests.translators import SOURCE, TARGET, VOCABULARY
 from zoo import models
 from zoo.decoding import BeamSearch
@@ -262,8 +261,8 @@ def tasks(tokenizer):
         ),
         "language_model": (test_language_model.task_of(), score),
         "classifier": (
-            test_sentiment.task_of("lstm"),
-            lambda task: task.classify(test_sentiment.TEXTS),
+            test_classifier.task_of("lstm"),
+            lambda task: task.classify(test_classifier.TEXTS),
         ),
         "tagger": (test_tagger.task_of(), lambda task: task.tag("A dog runs.")),
     }
@@ -310,7 +309,7 @@ def test_texts_come_in_any_form(kind, form, tokenizer):
 
 @pytest.mark.once
 def test_a_classifier_takes_class_numbers_and_ids():
-    task, texts = test_sentiment.task_of("lstm"), test_sentiment.TEXTS
+    task, texts = test_classifier.task_of("lstm"), test_classifier.TEXTS
     labels, arrays = [0, 1, 2, 1], task.preprocessor(texts)
     wanted = keras.Model.evaluate(task, arrays, np.array(labels), verbose=0)
     assert task.evaluate(texts, labels, verbose=0) == pytest.approx(wanted, rel=1e-5)

@@ -15,9 +15,12 @@ from tests.models import (
     test_transformer,
     test_xu,
 )
-from tests.tasks import test_captioner as test_xu_tasks
-from tests.tasks import test_classifier as test_sentiment
-from tests.tasks import test_language_model, test_tagger
+from tests.tasks import (
+    test_captioner,
+    test_classifier,
+    test_language_model,
+    test_tagger,
+)
 from tests.translators import SOURCE, TARGET, VOCABULARY, check_other_backends
 from zoo import models
 
@@ -88,10 +91,10 @@ def test_saved_under_each_backend_loaded_under_each_other(tokenizer, tmp_path):
     tasks = translators(KINDS, tokenizer)
     ids = {"token_ids": test_language_model.IDS}
     tasks["lm"] = (test_language_model.task_of(), ids, "CausalLM")
-    ids = {"token_ids": test_sentiment.IDS}
-    tasks["sentiment"] = (test_sentiment.task_of("lstmn"), ids, "TextClassifier")
-    ids = {"images": test_xu_tasks.IMAGES, "target_ids": TARGET[:3, :4]}
-    captioner = test_xu_tasks.task_of(tokenizer, 0.2)  # smaller sums of images
+    ids = {"token_ids": test_classifier.IDS}
+    tasks["sentiment"] = (test_classifier.task_of("lstmn"), ids, "TextClassifier")
+    ids = {"images": test_captioner.IMAGES, "target_ids": TARGET[:3, :4]}
+    captioner = test_captioner.task_of(tokenizer, 0.2)  # smaller sums of images
     tasks["captioner"] = (captioner, ids, "ShowAttendTellCaptioner")
     tasks["tagger"] = (test_tagger.task_of(), test_tagger.INPUTS, "BiRNNTagger")
     check_other_backends(tasks, tmp_path)

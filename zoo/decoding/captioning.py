@@ -32,7 +32,7 @@ class Captioning(BatchDecoder):
         length_normalization: str = "gnmt",
         min_length: int = 0,
     ) -> Any:
-        """Tells what is in images.
+        """Describes images.
 
         Args:
             images: one image, or a list of them: a path, a PIL image, or an array

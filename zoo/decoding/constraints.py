@@ -22,7 +22,7 @@ _TEXT_OF = {_UNKNOWN: " ⁇ ", "<pad>": "", "<s>": ""}  # as SentencePiece has i
 
 
 class Constraints(NamedTuple):
-    """What the translations of texts must hold, as `search_ids` takes it.
+    """Constraints on the translations of texts, as `search_ids` takes them.
 
     Attributes:
         banned_ids: the ids to avoid.

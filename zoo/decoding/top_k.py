@@ -56,12 +56,14 @@ def _torch_top_k(values, k):
     """The k largest of float32 values; among equals, those of the lowest indices.
 
     In float64 each value is lowered by its index, by less than half the distance of two
-    float32 numbers.
+    float32 numbers. Apple's GPUs, which have no float64, sort.
     """
     import torch
 
     if k == 1:
         indices = values.argmax(-1, keepdim=True)  # the first of equals
+    elif values.device.type == "mps":
+        indices = values.sort(dim=-1, descending=True, stable=True).indices[..., :k]
     else:
         exact = values.double()
         place = torch.arange(1, values.shape[-1] + 1, device=values.device)

@@ -99,7 +99,7 @@ class ZooCell(LoRALayer):
 
 
 def join(*parts: Tensor | None) -> Tensor:
-    """Those of the parts that there are, side by side."""
+    """Concatenates the parts that are not None."""
     present = [part for part in parts if part is not None]
     return ops.concatenate(present, axis=-1) if len(present) > 1 else present[0]
 

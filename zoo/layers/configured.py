@@ -29,7 +29,7 @@ Initializer = Annotated[Any, initializer]
 class Configured:
     """Base of layers and backbones whose config is their constructor's arguments.
 
-    A constructor says `self.configure(locals())` behind `super().__init__(…)`.
+    A constructor calls `self.configure(locals())` after `super().__init__(…)`.
 
     Example:
         >>> class Scale(Configured, keras.layers.Layer):

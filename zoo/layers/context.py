@@ -265,7 +265,7 @@ class ContextDecoder(MemoryLayer):
         return_alignments: bool = False,
         noise: Tensor | None = None,
     ) -> tuple[Tensor, Any, Tensor | None]:
-        """Runs a step of one's own: see `run_context_cell`."""
+        """Runs a custom step; see `run_context_cell`."""
         inputs = ops.cast(inputs, self.compute_dtype)
         return run_context_cell(
             self.cell, step, inputs, state, training, return_alignments, noise

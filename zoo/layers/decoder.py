@@ -100,7 +100,7 @@ class AttentionDecoder(MemoryLayer):
         training: bool = False,
         return_alignments: bool = False,
     ) -> tuple[Tensor, Any, Tensor | None]:
-        """Runs a step of one's own: see `run_attention_cell`."""
+        """Runs a custom step; see `run_attention_cell`."""
         inputs = ops.cast(inputs, self.compute_dtype)
         return run_attention_cell(
             self.cell, step, inputs, state, training, return_alignments

@@ -22,7 +22,7 @@ from zoo.layers.lora import LoRALayer
 
 
 class LSTMNState(NamedTuple):
-    """What an `LSTMNCell` remembers between two steps."""
+    """The state of an `LSTMNCell`."""
 
     tape: Tensor  # h, c and h W_h of each slot side by side, (B, L, …)
     seen: Tensor  # 1 where a slot is looked at, else 0, (B, L)

@@ -136,7 +136,7 @@ class LSTMN(Configured, keras.layers.Layer):
         starts: Tensor | None = None,
         return_weights: bool = False,
     ) -> tuple:
-        """Does what a call does, and returns the tapes and the weights as well.
+        """Runs the layer and also returns its tapes and weights.
 
         Returns:
             `(tapes, weights, states)`: each layer's `(h, c)`, each `(B, T, units)`; the

@@ -36,9 +36,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name.endswith(("Preprocessor", "Translator", "Captioner", "Tagger")) or name in (
-        "RecurrentCausalLM",
-        "SentimentClassifier",
-    ):
-        return getattr(importlib.import_module("zoo.tasks"), name)
+    tasks = importlib.import_module("zoo.tasks")
+    if name in tasks.__all__:
+        return getattr(tasks, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *importlib.import_module("zoo.tasks").__all__})

@@ -205,7 +205,7 @@ class Bahdanau(Seq2SeqBackbone):
         t = self.deep_output(read, word, c)  # t_i
         return self.logits(t), State(s, state.i + 1), a  # t_i W_o
 
-    # In a loop it is left for later: all its factors are kept.
+    # Computed after the loop, for all steps at once.
     loop_parts = {"deep_output": lambda state, word, context: join(state, context)}
 
     def target_words(self, target_ids: Tensor, training: bool = False) -> Tensor:

@@ -44,7 +44,7 @@ class Seq2SeqBackbone(Backbone):
     """For local attention, the leaf of the state that `attention_window` reads."""
 
     loop_parts: Mapping[str, Any] = {}
-    """What stands for parts of the model in a loop over the target."""
+    """Replacements for parts of the model inside a loop over the target."""
 
     def input_signature(self) -> Any:
         names = self.source_name, "target_ids"

@@ -277,7 +277,7 @@ class ShowAttendTell(Seq2SeqBackbone):
         features = self.readout(word, h, z)  # the factor of L_o in equation 7
         return self.logits(features), State(cells, state.t + 1), alpha
 
-    # In a loop it is left for later: all its factors are kept.
+    # Computed after the loop, for all steps at once.
     loop_parts = {"readout": lambda word, state, context: join(state, context)}
 
     def readout(

@@ -153,7 +153,7 @@ class ShowAttendTellCaptionerPreprocessor(CaptionPreprocessor):
 class ShowAttendTellCaptioner(
     Captioning, Reinforced, Seq2SeqTask, keras_hub.models.Task
 ):
-    """Tells what is in images, with a `ShowAttendTell` that reads them.
+    """Describes images, with a `ShowAttendTell` that reads them.
 
     `fit(images, captions)` takes what `caption` takes and a str for each. With hard
     attention it is trained by `zoo.training.compile_for_training`, and its loss has

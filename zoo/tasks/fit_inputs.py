@@ -96,7 +96,7 @@ class Reader:
 
     def _times_classes(self, y, weights):
         labels = np.asarray(y)
-        spare = max(0, 1 + int(labels.max()) - len(self.class_weight))
+        spare = max(0, 1 + int(labels.max(initial=0)) - len(self.class_weight))
         given = np.pad(self.class_weight, (0, spare), constant_values=1.0)[labels]
         if weights is None:
             return given

@@ -4,8 +4,7 @@ import pytest
 from tests.serving.conftest import needs_tensorflow
 from tests.serving.export.test_savedmodel import ask, strings
 from tests.serving.export.test_translator_graph import operations, traced
-from tests.tasks import test_classifier as test_sentiment
-from tests.tasks import test_language_model
+from tests.tasks import test_classifier, test_language_model
 from zoo.serving.export.limits import Limits
 from zoo.serving.export.savedmodel import make_signatures
 
@@ -49,9 +48,9 @@ def test_a_sampler_with_a_loop_of_its_own_is_refused():
 
 @needs_tensorflow
 def test_classes_are_those_of_the_model():
-    task = test_sentiment.task_of("lstmn")
+    task = test_classifier.task_of("lstmn")
     function = traced(make_signatures(task, Limits()), "classify")
-    texts = [*test_sentiment.TEXTS, "", "good"]
+    texts = [*test_classifier.TEXTS, "", "good"]
     found = ask(function, texts)
     assert strings(found["class"]) == task.classify(texts)
     assert found["probabilities"].numpy().sum(1) == pytest.approx([1.0] * len(texts))

@@ -17,7 +17,7 @@ from zoo.layers.functional import cast_weights, columns
 
 
 class LoopView:
-    """A layer or a model, of which some attributes are others inside a loop."""
+    """A view of a layer or model with some attributes replaced."""
 
     def __init__(self, layer: Any, **parts: Any) -> None:
         self.__dict__.update(parts, layer=layer)
@@ -34,7 +34,7 @@ def run_attention_cell(
     training: bool = False,
     return_alignments: bool = True,
 ) -> tuple[Tensor, Any, Tensor | None]:
-    """A step of an `AttentionCell` over a sequence.
+    """Runs a step of an `AttentionCell` over a sequence.
 
     Args:
         cell: a built `AttentionCell`.
@@ -140,7 +140,7 @@ def run_context_cell(
     return_alignments: bool = True,
     noise: Tensor | None = None,
 ) -> tuple[Tensor, Any, Tensor | None]:
-    """A step of a `ContextCell` over a sequence, as `run_attention_cell`.
+    """Runs a step of a `ContextCell` over a sequence, as `run_attention_cell`.
 
     `noise` `(B, T, S + 1)` is for `HardAttention`.
     """
