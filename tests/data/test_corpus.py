@@ -3,8 +3,10 @@
 import dataclasses
 import gzip
 import hashlib
+import subprocess
+import sys
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -94,6 +96,14 @@ def test_what_is_no_whole_gzip_file_is_refused(public, tmp_path, data):
     assert contents(tmp_path / "cache" / "multi30k") == {}
 
 
+def test_a_broken_transfer_is_resumed_by_the_next_call(public):
+    public.faults = [("cut", 10), ("cut", 1), ("cut", 1)]
+    with pytest.raises(DownloadError, match="train.en.gz, received 12 of"):
+        load("multi30k")
+    assert len(load("multi30k")) == 2
+    assert public.ranges[3] == "bytes=12-"
+
+
 def test_an_altered_cache_file_is_refused_by_name(public, tmp_path):
     load("multi30k")
     path = tmp_path / "cache" / "multi30k" / "train.de"
@@ -130,10 +140,19 @@ def test_what_is_larger_than_the_manifest_says(
 
 
 def test_of_several_at_once_one_downloads(public, tmp_path):
-    """Here threads: the lock is of an open file, whoever holds it."""
-    with ThreadPoolExecutor(3) as pool:
-        found = list(pool.map(lambda _: load("multi30k"), range(3)))
-    assert [len(pairs) for pairs in found] == [2, 2, 2]
+    """Processes, as `torchrun` starts them."""
+    files = {name: tuple(file) for name, file in CORPORA["multi30k"].files.items()}
+    script = f"""
+from zoo.data import load
+from zoo.data.corpora import CORPORA
+from zoo.data.corpus import CorpusFile
+for name, file in {files!r}.items():
+    CORPORA["multi30k"].files[name] = CorpusFile(*file)
+assert len(load("multi30k")) == 2
+"""
+    command, root = [sys.executable, "-c", script], Path(__file__).parents[2]
+    running = [subprocess.Popen(command, cwd=root) for _ in range(3)]
+    assert [process.wait(60) for process in running] == [0, 0, 0]
     assert len(public.ranges) == 2
     assert len(contents(tmp_path / "cache" / "multi30k")) == 2
 

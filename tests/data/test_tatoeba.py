@@ -86,7 +86,18 @@ def test_other_content_is_refused(tmp_path, text, name, message):
     path = archive(tmp_path / "a.zip", text, name=name)
     with pytest.raises(CorpusError, match=message):
         tatoeba.unpack(path)
-    path.write_bytes(path.read_bytes()[:50])
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "page"])
+def test_a_broken_archive_is_refused(tmp_path, damage):
+    path = archive(tmp_path / "a.zip", "Go.\tGeh.\n" * 50)
+    data, middle = path.read_bytes(), 45  # inside the compressed text
+    changed = {
+        "cut": data[: len(data) // 2],
+        "flipped": data[:middle] + bytes([data[middle] ^ 255]) + data[middle + 1 :],
+        "page": b"<html>Not here</html>",
+    }
+    path.write_bytes(changed[damage])
     with pytest.raises(CorpusError, match="whole archive.*received one that starts"):
         tatoeba.unpack(path)
 

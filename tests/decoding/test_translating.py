@@ -198,7 +198,7 @@ def test_one_program_for_each_length_bucket(translator, texts, monkeypatch):
     assert len(buckets) >= 2 and len(set(sizes)) > len(buckets)
 
     first = clone.translate(texts, beam_size=1, batch_size=1)
-    # Torch, which compiles nothing, has a function and a recorded step of each.
+    # Torch, which compiles nothing, has a function and a traced step of each.
     each = 2 if keras.backend.backend() == "torch" else 1
     assert len(clone.__dict__["_compiled"][1]) == each * len(buckets)
     assert {shape[1] for shape, _ in traces} <= buckets | {None}

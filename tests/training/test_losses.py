@@ -46,6 +46,17 @@ def test_without_weights_every_token_counts(batch):
     assert value == pytest.approx(expected, rel=1e-5)
 
 
+def test_logits_may_have_no_time_axis(batch):
+    labels, logits = batch[0][:, 0], batch[1][:, 0]
+    expected = reference(labels, logits, np.ones(3), 0.0, "tokens")
+    assert float(SmoothedCrossEntropy()(labels, logits)) == pytest.approx(
+        expected, rel=1e-5
+    )
+    metric = Perplexity()
+    metric.update_state(labels, logits)
+    assert float(metric.result()) == pytest.approx(np.exp(expected), rel=1e-5)
+
+
 @pytest.mark.parametrize("normalize", ["tokens", "sentences"])
 def test_padding_changes_nothing(batch, normalize):
     labels, logits = batch

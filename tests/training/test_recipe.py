@@ -209,7 +209,7 @@ def test_help_needs_no_backend():
         "for name in sys.argv[1:]:\n"
         "    with contextlib.suppress(SystemExit):\n"
         "        load_recipe(f'recipes/{name}.py').main(['--help'])\n"
-        "heavy = {'keras', 'tensorflow', 'jax', 'torch'} & set(sys.modules)\n"
+        "heavy = {'keras', 'numpy', 'tensorflow', 'jax', 'torch'} & set(sys.modules)\n"
         "sys.exit(', '.join(heavy) or 0)"
     )
     command = [sys.executable, "-c", code, *ONE_OF_A_FAMILY]
@@ -226,6 +226,19 @@ def test_a_bad_setting_is_code_2_before_anything_is_made(calls, tmp_path, capsys
     assert calls.start("--set", "epoch=3", "--output", folder) == 2
     assert "(did you mean epochs?)" in capsys.readouterr().err
     assert not calls.runs and not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "name", "value"),
+    [("batch", "batch_size", 0), ("loss", "smoothing", 2), ("average", "keep", 0)],
+)
+def test_a_bad_scale_is_code_2_before_any_work(tmp_path, capsys, field, name, value):
+    runs, scale = [], dataclasses.replace(SCALE, **{field: {name: value}})
+    recipe = dataclasses.replace(make_recipe(runs.append), scales={"tiny": scale})
+    options = ["--scale", "tiny", "--output", str(tmp_path / "out")]
+    assert run_recipe(recipe, options) == 2
+    assert f"error: {field}: `{name}` must be" in capsys.readouterr().err
+    assert not runs and not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16", "mixed_float16"])

@@ -181,11 +181,12 @@ def test_finish_trains_no_further(tmp_path, capsys):
     ],
 )
 def test_what_cannot_run_is_refused(straight, capsys, option, message):
-    before = (straight / "config.json").read_text()
+    before = {p: p.read_bytes() for p in straight.rglob("*") if p.is_file()}
+    assert {"config.json", "log.csv"} <= {path.name for path in before}
     options = ["--output", str(straight), "--seed", "5", option]
     assert run_recipe(make(Work()), options) == 2
     assert re.search(message, capsys.readouterr().err)
-    assert (straight / "config.json").read_text() == before
+    assert {p: p.read_bytes() for p in straight.rglob("*") if p.is_file()} == before
 
 
 def test_an_option_of_translators_is_none_of_its(capsys):

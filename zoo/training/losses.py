@@ -120,9 +120,9 @@ class SmoothedCrossEntropy(keras.losses.Loss):
 
 
 def _weights(sample_weight, outputs):
-    """The weights `(B, T)` of outputs `(B, T, …)`: 1 if none are given."""
+    """The weights `(B, …)` of outputs `(B, …, d)`: 1 if none are given."""
     if sample_weight is None:
-        return ops.ones(ops.shape(outputs)[:2])
+        return ops.ones(ops.shape(outputs)[:-1])
     return ops.cast(sample_weight, "float32")
 
 

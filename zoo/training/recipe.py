@@ -49,8 +49,8 @@ class ClassArguments:
         reserved: arguments that `--set` can't change, since the run gives them.
             (Arguments without a default, `name` and `dtype` can never be changed.)
         alternatives: arguments of which setting one drops the others.
-        trial: arguments with which the class is tried, before any work is done, if
-            `--set` changes others; None for no trial.
+        trial: arguments with which the class is tried before any work is done (a
+            "model" only if `--set` changes it); None for no trial.
     """
 
     load: Callable[[], Any]
@@ -77,7 +77,7 @@ class ClassArguments:
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """How a model is trained: a function, and the choices of each scale.
+    """A training function and its choices for each scale.
 
     Attributes:
         name: the recipe's name, and that of its preset if it writes one.

@@ -145,3 +145,14 @@ def test_the_shares_of_a_loss_make_that_of_the_whole_batch(normalize):
     shares = [share(labels[p], logits[p], weights[p]) for p in parts]
     expected = float(loss(labels, logits, weights))
     assert float(sum(shares)) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("loss", ["mse", keras.losses.MeanSquaredError(name="mse")])
+def test_a_loss_that_cannot_be_summed_over_devices_is_refused(loss):
+    class Shares(Distribution):
+        def mean(self, total, count):
+            raise NotImplementedError
+
+    assert Distribution().loss(loss) is loss
+    with pytest.raises(DistributionError, match="SmoothedCross.*Received: 'mse'"):
+        Shares().loss(loss)

@@ -113,6 +113,11 @@ def test_a_compiled_task_trains():
     assert all(np.any(a != b) for a, b in zip(before, after, strict=True))
 
 
+def test_a_given_loss_takes_no_further_arguments():
+    with pytest.raises(TypeError, match="Received: {'smoothing': 0.1}"):
+        compile_for_training(make(), "adam", loss="mse", smoothing=0.1)
+
+
 def _losses(compile_model):
     """Losses of two epochs on batches of two shapes."""
     keras.utils.set_random_seed(3)

@@ -74,16 +74,16 @@ def train(make, after):
         pytest.param("captioner", marks=pytest.mark.long),
     ],
 )
-def test_recorded_steps_are_keras_own_to_the_last_bit(name):
+def test_traced_steps_are_keras_own_to_the_last_bit(name):
     _, losses, weights, drawn = train(MODELS[name], after=float("inf"))
     model, *found = train(MODELS[name], after=0.0)
-    assert model.train_step.programs  # they were recorded
+    assert model.train_step.programs  # they were traced
     assert found[0] == losses and found[2] == drawn
     for wanted, got in zip(weights, found[1], strict=True):
         np.testing.assert_array_equal(got, wanted)
 
 
-def test_each_shape_is_recorded_in_its_time():
+def test_each_shape_is_traced_in_its_time():
     model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
     model.compile("adam", "mse")
     trace_steps(model)
@@ -213,7 +213,7 @@ def test_what_is_compiled_for_other_steps_has_them(layer, compiled):
     assert found == fit(layer, float("inf"), **compiled())[1]
 
 
-def test_a_model_that_is_compiled_again_or_frozen_is_recorded_again():
+def test_a_model_that_is_compiled_again_or_frozen_is_traced_again():
     model, _, _ = fit(Plain)
     x, y = np.ones((8, 3), "float32"), np.ones((8, 1), "float32")
     model.compile("sgd", "mae")

@@ -26,7 +26,7 @@ SPLITS = {
 
 @dataclasses.dataclass(frozen=True)
 class TextFiles:
-    """Where text is: two parallel text files, one file, or a folder of them.
+    """Text in two parallel files, one file, or a folder of them.
 
     Attributes:
         paths: one path, or those of source and target.

@@ -69,8 +69,16 @@ class Distribution:
 
         Args:
             loss: a `SmoothedCrossEntropy`, where `mean` isn't None.
+
+        Raises:
+            DistributionError: for a loss that can't be summed over devices.
         """
         if self.mean is not None:
+            if not hasattr(loss, "mean"):
+                raise DistributionError(
+                    "The loss on several devices must be a SmoothedCrossEntropy, which "
+                    f"is summed over them. Received: {getattr(loss, 'name', loss)!r}"
+                )
             loss = type(loss).from_config(loss.get_config())
             loss.mean = self.mean
         return loss

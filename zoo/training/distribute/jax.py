@@ -55,9 +55,9 @@ class JaxDistribution(Distribution):
 
 
 def _join_jax():
-    """Does what `keras.distribution.initialize` does, by the same variables.
+    """Joins by the variables of `keras.distribution.initialize`, with a short timeout.
 
-    But a process whose peer has died doesn't wait minutes for it before it ends.
+    Otherwise a process whose peer has died waits minutes for it before it ends.
     """
     names = ("NUM_PROCESSES", "PROCESS_ID")
     numbers = [os.environ.get(f"KERAS_DISTRIBUTION_{name}") for name in names]

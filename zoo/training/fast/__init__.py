@@ -1,1 +1,1 @@
-"""What makes training fast: compiled and recorded steps, losses without logits."""
+"""Fast training: compiled and traced steps, losses without logits."""

@@ -115,11 +115,14 @@ def compile_for_training(
         optimizer: a Keras optimizer.
         distribution: a `zoo.training.distribute.Distribution` of several devices.
         accumulation, ema: see `prepare_optimizer`.
-        loss: what `compile` takes; by default a `SmoothedCrossEntropy` of the other
-            arguments.
+        loss: what `compile` takes; by default a `SmoothedCrossEntropy`.
+        **smoothing: arguments of that one, `smoothing` and `normalize`.
 
     Returns:
         A compiled Keras model, whose weights are the model's.
+
+    Raises:
+        TypeError: if further arguments are given besides a loss.
 
     Example:
         >>> import keras
@@ -131,7 +134,12 @@ def compile_for_training(
         >>> trained.loss.smoothing
         0.1
     """
-    loss = SmoothedCrossEntropy(**smoothing) if loss is None else loss
+    if loss is None:
+        loss = SmoothedCrossEntropy(**smoothing)
+    elif smoothing:
+        raise TypeError(
+            f"A given loss takes no further arguments. Received: {smoothing}"
+        )
     if LogitFreeTrainer.serves(model, loss):
         model = LogitFreeTrainer(model)
     give_back_large_buffers(model)

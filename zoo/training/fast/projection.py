@@ -145,7 +145,7 @@ def _with_gradient(logits, labels, weights, smoothing):
 
 
 def _with_gradient_in_place(logits, labels, weights, smoothing):
-    """Does the same under torch, where the logits turn into their gradient.
+    """Losses and gradient under torch, which overwrites the logits with the gradient.
 
     Torch would give each operation a tensor of its own.
     """

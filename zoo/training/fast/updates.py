@@ -1,4 +1,4 @@
-"""What the zoo adds to an optimizer: statistics, accumulation, averages, speed."""
+"""Additions to an optimizer: statistics, accumulation, averages, a fused Adam."""
 
 import contextlib
 import functools

@@ -199,11 +199,11 @@ class NotFiniteError(FloatingPointError):
 class EpochGuard(keras.callbacks.Callback):
     """Saves the state within an epoch, ends an interrupted run, finds a bad loss.
 
-    The state is saved at the checkpoint's
-    intervals, at the end of an epoch before its validation, and when the run is
-    interrupted (see `zoo.training.fit.interrupts`). None of this changes the training.
-    Losses are read every `READ_EVERY` steps only. The first one that is not finite, or
-    beyond `LIMIT`, is reported, and no state is saved after it.
+    The state is saved at the checkpoint's intervals, at the end of an epoch before its
+    validation, and when the run is interrupted (see `zoo.training.fit.interrupts`).
+    None of this changes the training. Losses are read every `READ_EVERY` steps only.
+    The first one that is not finite, or beyond `LIMIT`, is reported, and no state is
+    saved after it.
 
     Raises:
         NotFiniteError: from a hook, if a loss or the weights are not finite.

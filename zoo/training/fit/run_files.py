@@ -49,7 +49,7 @@ def trim_log(path: Path, epochs: int) -> None:
 
 
 def trim_samples(path: Path, epochs: int) -> None:
-    """Does for a `samples.jsonl`, whose epochs count from 1, what `trim_log` does."""
+    """Drops samples newer than the checkpoint; their epochs count from 1."""
     _trim(path, epochs, lambda line: json.loads(line)["epoch"] - 1)
 
 

@@ -1,1 +1,1 @@
-"""What a recipe is made of: its choices and command line, and a run for each task."""
+"""Parts of recipes: choices, command line, and the translators' run."""

@@ -20,7 +20,7 @@ from zoo.training.config import (
 )
 
 Files = Sequence[str]
-# Sizes of a model for a user's own text; see `zoo.training.recipes.user_text`.
+# Sizes of a model for a user's own text; see `zoo.training.recipes.sizes`.
 SIZE_NAMES = ("tiny", "small", "medium", "paper")
 
 

@@ -64,7 +64,9 @@ def change(recipe: Any, scale: Any, texts: Sequence[str]) -> Any:
 
 
 def check(recipe: Any, settings: Any, texts: Sequence[str]) -> None:
-    """Builds the optimizer, and each part that the texts changed, before any work.
+    """Tries the optimizer and the parts of a run before any work.
+
+    A model takes time to build, so it is tried only if the texts changed it.
 
     Raises:
         ConfigurationError: naming the part that refuses its arguments.
@@ -75,7 +77,8 @@ def check(recipe: Any, settings: Any, texts: Sequence[str]) -> None:
     changed = {re.split("[.=]", text)[0] for text in texts}
     for name, part in recipe.classes.items():
         fields = {name} if hasattr(settings, name) else part.values(settings, name)
-        if part.trial is not None and changed.intersection(fields):
+        wanted = name != "model" or changed.intersection(fields)
+        if part.trial is not None and wanted:
             with refused_as(name):
                 part.make(settings, name, *part.trial)
 

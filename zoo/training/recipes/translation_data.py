@@ -12,7 +12,7 @@ from zoo.training.config import CACHE, ConfigurationError
 
 VALIDATION_SENTENCES = 500  # of each set; they are decoded after each epoch
 UNLIMITED = 10**9  # pieces of a text, which is then not cut
-REPORT_EVERY = 200_000  # pairs, of which it is told that they are tokenised
+REPORT_EVERY = 200_000  # pairs tokenised between progress messages
 VOCABULARY_SENTENCES = 500_000  # of a user's text, from which the vocabulary is made
 Ids = Any  # a list of lists of int, or a `zoo.data.store.RaggedIds`
 Sets = dict[str, tuple[list[str], list[list[str]]]]

@@ -134,7 +134,7 @@ def translation_recipe(
 
     classes = {
         "model": ClassArguments(
-            lambda: getattr(translator(), "backbone_cls", None),
+            lambda: translator().backbone_cls,
             reserved=("vocabulary_size", "target_vocabulary_size"),
             trial=(4,),
         ),

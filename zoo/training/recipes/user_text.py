@@ -18,7 +18,7 @@ SET_LEAST = "--set least=1, in Python choices={'least': 1}"
 
 @dataclasses.dataclass(frozen=True)
 class UserText:
-    """How a recipe is trained on a user's own text.
+    """Settings for training a recipe on a user's own text.
 
     Attributes:
         task: function that returns the class of its tasks; see `importer`.
@@ -136,7 +136,7 @@ def _read(task, arguments, given):
 
 
 def _plan_in_words(arguments, settings):
-    """What follows from a size and the amount of text, told before the long part."""
+    """Describes the size, epochs and widths of a run before its long part."""
     size = f"fine-tuning {arguments.start}" if arguments.start else arguments.scale
     parts = [f"size: {size}", f"at most {counted(settings.epochs, 'epoch')}"]
     if vocabulary := getattr(settings, "vocabulary_size", None):
