@@ -41,7 +41,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.server.ranges.append(wanted)
         fault = self.server.faults.pop(0) if self.server.faults else None
         data = self.server.files.get(self.path)
-        if isinstance(fault, int) or data is None:
+        if data is None or isinstance(fault, int) and fault >= 300:
             return self.send_error(fault or 404)
         start = int(re.fullmatch(r"bytes=(\d+)-", wanted)[1]) if wanted else 0
         if isinstance(fault, str) and fault.startswith(("endless", "slow")):
@@ -56,7 +56,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Content-Range", f"bytes */{len(data)}")
             self.send_header("Content-Length", "0")
             return self.end_headers()
-        self.send_response(206 if start else 200)
+        self.send_response(fault if isinstance(fault, int) else 206 if start else 200)
         if start:
             whole = f"bytes {start}-{len(data) - 1}/{len(data)}"
             self.send_header("Content-Range", whole)

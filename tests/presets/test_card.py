@@ -239,9 +239,10 @@ def test_a_captioners_scores_have_a_hubs_names(tmp_path, metric, kind):
     assert (told["type"], told["name"]) == (kind, metric)
 
 
-def test_table_is_put_between_the_markers(tmp_path):
+@pytest.mark.parametrize("old", ["\nold\n", "old", "\r\nold\r\n", ""])
+def test_table_is_put_between_the_markers(tmp_path, old):
     card = make_preset(tmp_path)
-    page = "before\n<!-- presets:start -->\nold\n<!-- presets:end -->\nafter\n"
+    page = f"before\n<!-- presets:start -->{old}<!-- presets:end -->\nafter\n"
     new = replace_table(page, [card])
     assert new.startswith("before\n<!-- presets:start -->\n| preset |")
     assert new.endswith(" |\n<!-- presets:end -->\nafter\n")

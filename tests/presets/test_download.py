@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 
+import httpx2
 import pytest
 
 from zoo.presets import download
@@ -67,6 +68,7 @@ def test_a_terminal_sees_the_bar_grow(url, tmp_path, monkeypatch):
         ([], DATA + b"x", [f"bytes={len(DATA) + 1}-", None]),
         ([("cut", 70000), ("cut", 5)], b"", [None, "bytes=70000-", "bytes=70005-"]),
         ([503, 429], b"", [None] * 3),
+        ([203], b"", [None]),  # from a proxy that changes headers
         ([("length", "179300")], b"", [None, f"bytes={len(DATA)}-"]),
     ],
 )
@@ -108,6 +110,41 @@ def test_no_server_at_all(tmp_path):
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/file.gz"
         with pytest.raises(DownloadError, match="refused"):
             fetch(url, tmp_path, read)
+
+
+@pytest.mark.usefixtures("server")
+@pytest.mark.parametrize("host", ["127.0.0.1:99999", "127.0.0.1:-5", "[::1", "a\0"])
+def test_an_invalid_address(tmp_path, host):
+    url = f"http://{host}/file.gz"
+    with pytest.raises(DownloadError) as error:
+        fetch(url, tmp_path, read)
+    assert str(error.value).startswith(f"cannot download {url}, received ")
+    assert str(error.value).endswith(". Try again later")
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "other://a", "http://[::1"])
+def test_a_proxy_that_cannot_be_used(url, tmp_path, monkeypatch, proxy):
+    monkeypatch.setitem(sys.modules, "socksio", None)
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    with pytest.raises(DownloadError, match=r"received \w+: .*\. Try again later"):
+        fetch(url, tmp_path, read)
+
+
+def test_a_connection_lost_without_a_number(url, tmp_path, monkeypatch):
+    async def send(*_, **__):
+        raise httpx2.ConnectError("") from ConnectionResetError("Connection lost")
+
+    monkeypatch.setattr(httpx2.AsyncClient, "send", send)
+    with pytest.raises(DownloadError, match="ConnectionResetError: Connection lost"):
+        fetch(url, tmp_path, read)
+
+
+@pytest.mark.parametrize("fault", ["slow", "slow headers"])
+def test_a_stalled_transfer(server, url, tmp_path, monkeypatch, fault):
+    monkeypatch.setattr(download, "TIMEOUT", 0.02)
+    server.faults = [fault] * 3
+    with pytest.raises(DownloadError, match=r"received nothing for 0\.02 s"):
+        fetch(url, tmp_path, read)
 
 
 @pytest.mark.parametrize("error", [ValueError, RuntimeError])

@@ -1,5 +1,6 @@
 """Answers of a server that isn't to be trusted."""
 
+import asyncio
 import gzip
 import json
 import threading
@@ -230,6 +231,31 @@ def test_lone_surrogates_of_json_are_replaced(server):
     body = r'{"outputs": {"translation": ["\ud800", "\ud83d\ude00"], "score": [1, 1]}}'
     server.answer = 200, body
     assert Client(server.url, "loud").translate(TEXTS) == ["\ufffd", "😀"]
+
+
+def test_texts_are_sent_as_utf8(server, monkeypatch):
+    sent = []
+    monkeypatch.setattr(server, "read", lambda request: sent.append(request.content))
+    server.answer = 200, outputs()
+    Client(server.url, "loud").translate(["собака", "b"])
+    text = '{"signature_name":"translate","inputs":{"text":["собака","b"]}}'
+    assert sent == [text.encode()]
+    spec = {"name": "loud", "signature_name": "translate"}
+    with pytest.raises(ServingError, match="UNKNOWN.*surrogates"):
+        RESTTransport(server.url).predict(spec, {"text": ["\ud800"]}, 10)
+
+
+def test_closing_ends_where_no_loop_runs(monkeypatch):
+    """As in a forked child."""
+    loop = asyncio.new_event_loop()
+    monkeypatch.setattr("zoo.serving.transport._loop", lambda process: loop)
+    closing = RESTTransport("http://localhost:8501").close
+    thread = threading.Thread(target=closing, daemon=True)
+    thread.start()
+    thread.join(20)
+    assert not thread.is_alive()
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
 
 
 # === gRPC ===

@@ -20,7 +20,6 @@ CARD_FILE = "card.json"
 # Written by KerasHub's `save_to_preset`.
 CONFIG_FILE, TASK_FILE = "config.json", "task.json"
 WEIGHTS_FILES = ("model.weights.h5", "task.weights.h5")
-# What models do: names of their methods, and of tasks in cards.
 MOST_FILES = 1000  # of a preset
 UNSTATED = "unknown"  # what only the owner of the text can say, and hasn't yet
 # A name becomes that of a folder on export.

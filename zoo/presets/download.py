@@ -144,15 +144,22 @@ async def _download(url, part, limit, deadline):
     import anyio
     import httpx2
 
+    wrong_address = httpx2.InvalidURL, ValueError, OverflowError, ExceptionGroup
     problem = None
     try:
+        client = httpx2.AsyncClient(headers=_HEADERS, timeout=TIMEOUT)
+    except (ImportError, OSError, *wrong_address) as error:  # of the proxies' settings
+        return f"{type(error).__name__}: {error}"
+    try:
         with anyio.fail_after(deadline - time.monotonic()):
-            async with httpx2.AsyncClient(headers=_HEADERS, timeout=TIMEOUT) as client:
+            async with client:
                 for attempt in range(ATTEMPTS):
                     await anyio.sleep(PAUSE * attempt)
                     try:
                         problem = await _transfer(client, url, part, limit)
-                    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+                    except DownloadError:  # of files, which is a ValueError too
+                        raise
+                    except (httpx2.HTTPError, *wrong_address) as error:
                         problem = _reason(error)
                     if problem is None:
                         return None
@@ -169,9 +176,16 @@ async def _download(url, part, limit, deadline):
 
 def _reason(error):
     """Describes the first of the errors that led to one."""
-    while cause := error.__cause__ or error.__context__:
-        error = getattr(cause, "exceptions", [cause])[0]
-    if isinstance(error, ConnectionError):  # asyncio's own text says less
+    import httpx2
+
+    if isinstance(error, httpx2.TimeoutException):
+        return f"nothing for {TIMEOUT:g} s"
+    cause = error
+    while cause:
+        [error, *_] = getattr(cause, "exceptions", [cause])
+        cause = error.__cause__ or error.__context__
+    # asyncio's own text says less.
+    if isinstance(error, ConnectionError) and error.errno:
         return f"{type(error).__name__}: {os.strerror(error.errno)}"
     return f"{type(error).__name__}: {error}"
 
@@ -196,7 +210,7 @@ async def _transfer(client, url, part, limit):
                 return None
             part.unlink()
             return f"a file that is shorter than the {start} bytes in {part}"
-        if status in (200, 206):
+        if response.is_success:
             return await _receive(response, part, start, limit)
         problem = f"HTTP status {status} ({response.reason_phrase})"
         if status < 500 and status not in (408, 429):

@@ -258,5 +258,5 @@ def replace_table(text: str, cards: Sequence[Card]) -> str:
             f"the page needs {TABLE_START} and {TABLE_END} once each, received "
             f"{text.count(TABLE_START)} and {text.count(TABLE_END)}"
         )
-    pattern = f"(?s)(?<={TABLE_START}\n).*(?={TABLE_END})"
-    return re.sub(pattern, lambda _: f"{presets_table(cards)}\n", text)
+    pattern = f"(?s)(?<={TABLE_START}).*(?={TABLE_END})"
+    return re.sub(pattern, lambda _: f"\n{presets_table(cards)}\n", text)

@@ -6,6 +6,7 @@ is checked before it becomes an array.
 
 import asyncio
 import base64
+import contextlib
 import functools
 import json
 import math
@@ -124,7 +125,9 @@ class RESTTransport:
 
     def close(self) -> None:
         """Closes the connections."""
-        asyncio.run_coroutine_threadsafe(self._client.aclose(), self._loop).result()
+        call = asyncio.run_coroutine_threadsafe(self._client.aclose(), self._loop)
+        with contextlib.suppress(TimeoutError):  # in a forked child no loop runs
+            call.result(1)
 
     def predict(
         self, spec: dict[str, Any], inputs: dict[str, list[Any]], timeout: float
@@ -137,9 +140,12 @@ class RESTTransport:
             url += f"/{place}/{spec[key]}" if key in spec else ""
         columns = {name: list(map(_to_json, values)) for name, values in inputs.items()}
         content = {"signature_name": spec["signature_name"], "inputs": columns}
-        post = self._post(f"{url}:predict", json.dumps(content))
-        call = asyncio.run_coroutine_threadsafe(post, self._loop)
         try:
+            body = json.dumps(
+                content, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+            ).encode()
+            post = self._post(f"{url}:predict", body)
+            call = asyncio.run_coroutine_threadsafe(post, self._loop)
             status, body = call.result(timeout)
         except (TimeoutError, httpx2.TimeoutException):
             call.cancel()  # which closes its connection

@@ -1,4 +1,7 @@
+import asyncio
+import base64
 import functools
+import json
 import subprocess
 import sys
 import types
@@ -11,12 +14,17 @@ from tests.serving.conftest import (
     MAKERS,
     needs_tensorflow,
 )
+from tests.serving.server.conftest import run
 from tests.serving.writers import check_writer
 from tests.test_images import header
 from zoo.analysis.caption_scores import draw_tests
 from zoo.images import encode_images
-from zoo.serving.protocol import takes_bytes
+from zoo.serving.protocol import make_tensor, takes_bytes
 from zoo.serving.server.load_version import load_version
+from zoo.serving.server.model_versions import ServedModel
+from zoo.serving.server.prediction import answer_grpc
+from zoo.serving.server.prediction import message as message_class
+from zoo.serving.server.rest import answer_rest
 from zoo.serving.server.signatures import Refusal, stack
 
 TEXTS = ["A dog runs.", "qwxz 日本 dog", "Two men sit at a table.", ""]
@@ -92,6 +100,41 @@ def test_onnx_captions_as_keras(export):
         with pytest.raises(Refusal, match=message) as refused:
             arrays(onnx["greedy"], wrong)
         assert refused.value.code == "INVALID_ARGUMENT"
+
+
+@needs_tensorflow
+@pytest.mark.parametrize("over_grpc", [False, True])
+def test_a_captioner_answers_over_both_protocols(tasks, graphs, over_grpc):
+    pytest.importorskip("PIL", reason="image files need Pillow")
+    pytest.importorskip("tensorflow_serving", reason="PredictionService's messages")
+    model = ServedModel("made", graphs("captioner"), run)
+    assert model.refresh()
+
+    def ask(*images):
+        if over_grpc:
+            request = message_class("PredictRequest")()
+            request.model_spec.name = "made"
+            request.inputs["image_bytes"].CopyFrom(make_tensor(list(images)))
+            data = request.SerializeToString()
+            found = asyncio.run(answer_grpc({"made": model}, "Predict", data)).outputs
+            return list(found["caption"].string_val), list(found["score"].float_val)
+        encoded = [{"b64": base64.b64encode(image).decode()} for image in images]
+        body = json.dumps({"inputs": encoded}).encode()
+        path = "/v1/models/made:predict"
+        status, answer = asyncio.run(answer_rest({"made": model}, "POST", path, body))
+        if status != 200:
+            raise Refusal("INVALID_ARGUMENT" if status == 400 else "", answer["error"])
+        found = answer["outputs"]
+        return [text.encode() for text in found["caption"]], found["score"]
+
+    wanted = tasks["captioner"].caption(IMAGES[:3], return_details=True)
+    captions, scores = ask(*encode_images(IMAGES[:3])[0])
+    assert captions == [record.text.encode() for record in wanted]
+    np.testing.assert_allclose(scores, [record.score for record in wanted], atol=1e-4)
+    assert ask() == ([], [])
+    with pytest.raises(Refusal, match=r"image_bytes\[0\]: .*damaged") as refused:
+        ask(b"no image")
+    assert refused.value.code == "INVALID_ARGUMENT"
 
 
 @pytest.fixture(scope="module")

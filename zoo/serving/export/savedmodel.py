@@ -134,8 +134,8 @@ def _write(signatures, folder):
         archive.add_endpoint(name, function, specs)
         if name == names[0]:
             archive.add_endpoint(DEFAULT, function, specs)
-    # An LSTMN's custom gradient would be saved too. `tf.saved_model.load` warns that it
-    # is missing; serving does not need it.
+    # The custom gradients of `zoo.layers.fast_loops` would be saved too. Without them
+    # `tf.saved_model.load` warns; serving does not need them.
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
     archive.write_out(str(folder), options=options, verbose=False)
     _share_pieces(folder)

@@ -24,7 +24,7 @@ from zoo.serving.server.signatures import (
     stack,
 )
 
-logger = logging.getLogger("zoo.serving")
+logger = logging.getLogger("zoo.serving.server")
 Run = Callable[[Request], Awaitable[Rows]]
 
 
@@ -49,7 +49,8 @@ class ServedModel:
         ```python
         model = ServedModel("luong_local", "exports/onnx/luong_local", run)
         model.refresh()
-        await model.answer(model.signature("translate"), {"text": ["A dog runs."]})
+        translate = model.signature("translate", version=1)
+        await model.answer(translate, {"text": ["A dog runs."]})
         ```
     """
 

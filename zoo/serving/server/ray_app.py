@@ -100,7 +100,7 @@ def _set_up_logging():
     """Makes the process log what it loads, and no warning of each text."""
     warnings.simplefilter("ignore", UserWarning)  # of each text that is cut
     logging.basicConfig(format="%(name)s: %(message)s", level=logging.WARNING)
-    logging.getLogger("zoo.serving").setLevel(logging.INFO)
+    logging.getLogger("zoo.serving.server").setLevel(logging.INFO)
 
 
 def build(args: Mapping[str, Any]) -> serve.Application:
