@@ -29,6 +29,7 @@ def test_translate_options_reach_the_model(task):
     options = ["--beam", 3, "--length-penalty", "0.6", "--batch-size", 7]
     options += ["--coverage-penalty", "0.2", "--max-length", 9, "--min-length", 4]
     options += ["--length-normalization", "plain", "--replace-unknown"]
+    options += ["--no-repeat-ngram-size", 3]
     assert translate(*options, "a") == 0
     assert task.calls == [
         {
@@ -42,6 +43,7 @@ def test_translate_options_reach_the_model(task):
             "min_length": 4,
             "length_normalization": "plain",
             "replace_unknown": True,
+            "no_repeat_ngram_size": 3,
         }
     ]
 

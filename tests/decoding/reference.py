@@ -148,6 +148,7 @@ def narrow(follow, vocabulary, limit, real, alpha, beta, beams, kind="gnmt", lea
             for token in allowed:
                 total = log_prob + log_probs[token]
                 extensions.append((total, (*prefix, token), coverage + weights))
+        extensions = [x for x in extensions if x[0] > -np.inf]
         extensions.sort(key=lambda extension: -extension[0])
         live = []
         for log_prob, prefix, coverage in extensions[: beams - len(done)]:

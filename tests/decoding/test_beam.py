@@ -134,6 +134,7 @@ def test_a_compiled_search_uses_the_weights_of_the_moment(translator):
         ({"length_normalization": "wu"}, "length_normalization='wu'"),
         ({"min_length": -1}, "min_length=-1"),
         ({"min_length": 1.5}, "min_length=1.5"),
+        ({"no_repeat_ngram_size": -1}, "no_repeat_ngram_size=-1"),
         ({"end_id": -1}, "end_id=-1"),
         ({"end_id": True}, "end_id=True"),
         ({"start_id": 2.7}, "start_id=2.7"),

@@ -1,7 +1,9 @@
-"""Prefixes and terms, against all hypotheses that hold them."""
+"""Prefixes, terms and repeats, against all hypotheses that are allowed."""
 
+import keras
 import numpy as np
 import pytest
+from keras import ops
 
 from tests.decoding.reference import (
     ALL,
@@ -16,8 +18,11 @@ from tests.decoding.reference import (
     check_row,
     compile_search,
     exhaustive,
+    log_softmax,
+    narrow,
 )
 from zoo.decoding import BeamSearch
+from zoo.serving.runtime.arrays import ArraySearch
 
 
 @pytest.fixture(scope="module")
@@ -145,3 +150,75 @@ def test_beam_1_with_a_prefix_and_banned_words(table):
             words.append(int(given or np.argmax(free)))
             log_prob += log_probs[words[-1]]
         check_row(ids[row], scores[row], [(log_prob / ((5 + len(words)) / 6), words)])
+
+
+class Chain:
+    """A model whose logits (B, T, V, V) depend on the place and the last word."""
+
+    def __init__(self, ops, logits):
+        self.ops, self.logits, self.variables = ops, logits, [logits]
+
+    def encode(self, source_ids):
+        return source_ids[:, 0] - 1
+
+    def start(self, memory):
+        return memory * self.logits.shape[1]
+
+    def step(self, token_ids, state, memory):
+        size = self.logits.shape[-1]
+        rows = self.ops.reshape(self.logits, (-1, size))
+        return self.ops.take(rows, state * size + token_ids, axis=0), state + 1, None
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_no_ngram_comes_twice(n):
+    """With places for all and with few, after a prefix with repeats, in NumPy too."""
+    words, steps = 4, 7
+    sources, limits = np.array([[1], [2], [3]], "int32"), np.array([6, 6, 5], "int32")
+    logits = np.random.default_rng(8).normal(size=(3, steps, words, words))
+    logits = logits.astype("float32")
+    logits[:, :, 1, 1] += 3
+    prefix = np.zeros((3, steps), "int32")
+    prefix[1, :4] = 1
+    given = prefix, np.zeros((3, 1), "int32")
+    keras_model = Chain(ops, keras.Variable(logits))
+
+    def follower(row):
+        def follow(begun):
+            log_probs = log_softmax(
+                logits[row, len(begun), begun[-1] if begun else 2].astype(float)
+            )
+            ngrams = {begun[i : i + n] for i in range(len(begun))}
+            for word in range(words):
+                forced = prefix[row, len(begun)]
+                again = (*begun[len(begun) + 1 - n :], word) in ngrams and word
+                if word != forced if forced else again:
+                    log_probs[word] = -np.inf
+            return log_probs, np.zeros(1)
+
+        return follow
+
+    for beams in 1, 3, 364:
+        search = BeamSearch(beams, n_best=beams, no_repeat_ngram_size=n)
+        found = compile_search(keras_model, search, steps, PREFIX)(
+            sources, limits, *given
+        )
+        search = ArraySearch(**search.get_config())
+        other = search.program(Chain(search.ops, logits), steps, PREFIX)
+        for ids, scores in found, other(sources, limits, *given):
+            for row in range(3):
+                rules = words, limits[row], [1], 1.0, 0.0
+                if beams == 364:
+                    every = exhaustive(follower(row), *rules)
+                else:
+                    every = narrow(follower(row), *rules, beams)
+                expected = [pair for pair in every if pair[0] > -np.inf]
+                count = check_row(ids[row], scores[row], expected)
+                assert (scores[row, count:] == NO_HYPOTHESIS).all()
+    # Terms may repeat what they must.
+    terms = np.array([[1, 1]] * 3), np.array([[0, 0]] * 3)
+    search = BeamSearch(2, no_repeat_ngram_size=n)
+    run = compile_search(keras_model, search, steps, ("terms", "firsts"))
+    assert all(
+        holds(row.tolist(), [[1, 1]]) for row in run(sources, limits, *terms)[0][:, 0]
+    )

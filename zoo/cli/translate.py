@@ -22,7 +22,7 @@ HELP = "translate text with a preset, or with several as an ensemble"
 EXAMPLE = 'zoo translate luong_local "A dog runs through the snow."'
 
 _DEFAULT = "luong_local"  # preset of the interactive prompt
-_OPTIONS = ("prefix", "banned", "terms", "replace_unknown")
+_OPTIONS = ("prefix", "banned", "terms", "replace_unknown", "no_repeat_ngram_size")
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -45,6 +45,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     option(command, "--term WORD=TRANSLATION", text, _term, **more)
     text = "replace each <unk> by the source word with the highest attention"
     option(command, "--replace-unknown", text, default=None)
+    text = "no N pieces in a row twice in a translation"
+    option(command, "--no-repeat-ngram-size N", text, count)
     add_engine(command)
     add_search(command)
 

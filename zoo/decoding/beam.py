@@ -55,6 +55,8 @@ class BeamSearch(Search):
         banned_ids: ids that are never taken, except in a prefix.
         start_id: the start token's id.
         end_id: the end token's id.
+        no_repeat_ngram_size: n for which no hypothesis has the same n ids in a row
+            twice, unless a prefix or term asks for it; 0 or None disables it.
 
     Raises:
         ValueError: for values out of range, before any computation.

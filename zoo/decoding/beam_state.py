@@ -16,6 +16,7 @@ from zoo.decoding.lexical_constraints import (
     share_out,
     with_terms,
     within_prefix,
+    without_repeats,
 )
 from zoo.ids import PAD_ID
 
@@ -213,6 +214,8 @@ def candidates(
     if constants.terms is not None:
         unmet = ops.logical_not(all_met(search, beam.met, constants))  # (B * K, 1)
         free = ops.where(ops.logical_and(unmet, words == search.end_id), LOW, free)
+    if search.no_repeat_ngram_size:
+        free = without_repeats(search, free, beam, constants)
     if constants.prefix is not None:
         free = within_prefix(search, logits, free, words, beam, constants)
     width = min(search.beam_size, vocabulary)

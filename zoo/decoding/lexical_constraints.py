@@ -1,4 +1,4 @@
-"""Prefixes and terms that a translation must hold, in a search. Imports no Keras.
+"""Prefixes, terms and repeats of a translation in a search. Imports no Keras.
 
 Terms follow Post & Vilar 2018 (arXiv 1804.06609), dynamic beam allocation: each
 hypothesis knows which tokens of its sentence's terms it has met, and only one that has
@@ -50,6 +50,34 @@ def within_prefix(
     logits, free = ops.reshape(logits, shape), ops.reshape(free, shape)
     allowed = ops.where(given, logits, ops.where(completes, free, LOW))
     return ops.reshape(ops.where(inside[..., None], allowed, free), (-1, shape[-1]))
+
+
+def without_repeats(search: Any, free: Tensor, beam: Any, constants: Any) -> Tensor:
+    """Returns `free` (B * K, V) with `LOW` for words that would repeat an n-gram.
+
+    The end token, padding and the next tokens of terms may always be taken.
+    """
+    ops, ids, places = search.ops, beam.ids, constants.places
+    before, vocabulary = search.no_repeat_ngram_size - 1, free.shape[-1]
+    repeats = ops.logical_and(places >= before, places < beam.step)  # (1, 1, T)
+    kept = ops.logical_or(ids == PAD_ID, ids == search.end_id)
+    repeats = ops.logical_and(repeats, ops.logical_not(kept))  # (B, K, T)
+    for back in range(1, min(before, places.shape[-1]) + 1):
+        shifted = ops.pad(ids, [(0, 0), (0, 0), (back, 0)])[..., :-back]
+        last = ops.reshape(ops.maximum(beam.step - back, 0), (1,))
+        repeats = ops.logical_and(repeats, shifted == ops.take(ids, last, axis=2))
+    if constants.terms is not None:
+        wanted = ops.logical_or(*upcoming(search, beam.met, constants))[:, :, None]
+        same = ids[..., None] == constants.terms[:, None, None]
+        wanted = ops.logical_and(wanted, same)  # (B, K, T, C)
+        repeats = ops.logical_and(repeats, ops.logical_not(ops.any(wanted, axis=-1)))
+    index = (constants.rows + constants.rank)[..., None] * vocabulary + ids
+    counts = ops.segment_sum(
+        ops.reshape(ops.cast(repeats, "int32"), (-1,)),
+        ops.reshape(index, (-1,)),
+        ops.shape(free)[0] * vocabulary,
+    )
+    return ops.where(ops.reshape(counts, (-1, vocabulary)) > 0, LOW, free)
 
 
 def upcoming(search: Any, met: Tensor, constants: Any) -> tuple[Tensor, Tensor]:

@@ -24,6 +24,7 @@ SETTINGS = "length_penalty", "coverage_penalty", "min_length"
 ARGUMENTS = (
     *("beam_size", "length_penalty", "coverage_penalty", "n_best"),
     *("length_normalization", "min_length", "banned_ids", "start_id", "end_id"),
+    "no_repeat_ngram_size",
 )
 
 
@@ -66,6 +67,7 @@ class Search:
         banned_ids: Sequence[int] | None = (),
         start_id: int = START_ID,
         end_id: int = END_ID,
+        no_repeat_ngram_size: int | None = 0,
     ) -> None:
         self.beam_size = integer("beam_size", beam_size, 1)
         self.length_penalty = float(zero_or_above("length_penalty", length_penalty))
@@ -84,6 +86,11 @@ class Search:
         self.min_length = integer("min_length", min_length, 0)
         self.start_id = integer("start_id", start_id, 0)
         self.end_id = integer("end_id", end_id, 0)
+        self.no_repeat_ngram_size = integer(
+            "no_repeat_ngram_size",
+            0 if no_repeat_ngram_size is None else no_repeat_ngram_size,
+            0,
+        )
         self.banned_ids = tuple(integer("banned_ids", x, 0) for x in banned_ids or ())
         if self.end_id in self.banned_ids:
             raise ValueError(

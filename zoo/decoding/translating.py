@@ -70,6 +70,7 @@ class Translating(BatchDecoder):
         banned: str | Iterable[str] = (),
         terms: Mapping[str, str] | Sequence[Mapping[str, str]] | None = None,
         replace_unknown: bool = False,
+        no_repeat_ngram_size: int | None = 0,
     ) -> Any:
         """Translates text.
 
@@ -102,6 +103,8 @@ class Translating(BatchDecoder):
             replace_unknown: whether each `<unk>` becomes the source word with the
                 highest attention (Luong et al. 2015, section 4), in a record's tokens
                 too. Without attention it stays.
+            no_repeat_ngram_size: n for which no translation has the same n pieces in a
+                row twice, unless a prefix or term asks for it; 0 disables it.
 
         Returns:
             A str for a str, a list for a list; with `n_best` > 1, a list of at most
@@ -133,6 +136,7 @@ class Translating(BatchDecoder):
             length_normalization,
             min_length,
             given.banned_ids,
+            no_repeat_ngram_size=no_repeat_ngram_size,
         )
         check_max_length(search, max_length)
         integer("batch_size", batch_size, 1)

@@ -69,6 +69,7 @@ OPTIONS = [
     long({"prefix": "Ein", "beam_size": 3, "batch_size": 2}),
     {"prefix": ["Ein", "", "Zwei", "Der", "", ""], "banned": ["Hund", "<unk>"]},
     long({"replace_unknown": True, "beam_size": 2}),
+    {"no_repeat_ngram_size": 1, "beam_size": 3},
 ]
 
 

@@ -54,6 +54,7 @@ _OPS = SimpleNamespace(
     cast=lambda x, dtype: np.asarray(x).astype(dtype, copy=False),
     convert_to_tensor=np.asarray,
     logsumexp=log_sum_exp,
+    segment_sum=lambda values, ids, count: np.bincount(ids, values, count),
     stop_gradient=lambda x: x,
     top_k=top_k,
 )
