@@ -292,5 +292,9 @@ def test_a_model_of_nan_is_reported(translator, texts):
     try:
         with pytest.raises(ValueError, match="NaN|finite"):
             translator.translate(texts[2], beam_size=1, max_length=9)
+        translator.compile(sampler=BeamSearch(2))
+        with pytest.raises(ValueError, match=r"source_ids\[0\].*finite"):
+            translator.generate(texts[2], max_length=9)
     finally:
+        translator.compile()
         readout.assign(values)
