@@ -31,7 +31,7 @@ def sentences_of(beams=2, beta=0.0):
         np.array([[0]], "int32"),
         ops.arange(2)[None, None],
     )
-    given = [None] * 5  # prefix, completions, banned, terms, firsts
+    given = [None] * 4  # prefix, completions, banned, terms
     penalties = 1.0, beta, 0, 9 / 6
     return SearchConstants(None, limits, *given, beams, real, *penalties, *indices)
 

@@ -66,9 +66,7 @@ class SearchConstants(NamedTuple):
             last n tokens, in their place, int (B, V or 1); None without a prefix. Where
             no word has bit 0, every word may follow the whole prefix.
         banned: ids that are never taken, -1 for none, int (n,); or None.
-        terms: tokens of the terms that a translation must hold, one term after the
-            other, 0 where there are no more, int (B, C); or None.
-        firsts: for each, the place of its term's first token, int (B, C); or None.
+        terms: `Terms` that a translation must hold; or None.
         width: places of the beam, an int; with terms int (B, 1).
         real: 1 where the source is not padding, (B, 1, S); None without the penalty.
         length_penalty: number, ().
@@ -86,7 +84,6 @@ class SearchConstants(NamedTuple):
     completions: Any
     banned: Any
     terms: Any
-    firsts: Any
     width: Any
     real: Any
     length_penalty: Any

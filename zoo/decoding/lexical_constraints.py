@@ -12,12 +12,40 @@ Shapes: B sentences of K hypotheses, N extensions of them, C tokens of terms, V 
 are the model's, and `free` are those with `LOW` for words that are ruled out.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from zoo.backend import Tensor
 from zoo.ids import PAD_ID
 
 LOW = -1e9  # the score of a missing hypothesis
+
+
+class Terms(NamedTuple):
+    """The tokens of the terms of a batch, one term after the other, and what follows.
+
+    Attributes:
+        ids: int (B, C), 0 where there are no more.
+        first: which are the first of their term, (B, 1, C).
+        of_one_term: which two are of the same term, (B, 1, C, C).
+        earlier: which two are equal, the second before the first, (B, 1, C, C).
+    """
+
+    ids: Any
+    first: Any
+    of_one_term: Any
+    earlier: Any
+
+
+def make_terms(ops: Any, ids: Tensor, firsts: Tensor) -> Terms:
+    """Returns the `Terms` of ids and of the place of each one's first, int (B, C)."""
+    order = ops.arange(ids.shape[1], dtype="int32")
+    equal = ids[:, :, None] == ids[:, None]
+    return Terms(
+        ids,
+        (firsts == order)[:, None],
+        (firsts[:, :, None] == firsts[:, None])[:, None],
+        ops.logical_and(equal, order[:, None] > order[None])[:, None],
+    )
 
 
 def within_prefix(
@@ -68,7 +96,7 @@ def without_repeats(search: Any, free: Tensor, beam: Any, constants: Any) -> Ten
         repeats = ops.logical_and(repeats, shifted == ops.take(ids, last, axis=2))
     if constants.terms is not None:
         wanted = ops.logical_or(*upcoming(search, beam.met, constants))[:, :, None]
-        same = ids[..., None] == constants.terms[:, None, None]
+        same = ids[..., None] == constants.terms.ids[:, None, None]
         wanted = ops.logical_and(wanted, same)  # (B, K, T, C)
         repeats = ops.logical_and(repeats, ops.logical_not(ops.any(wanted, axis=-1)))
     index = (constants.rows + constants.rank)[..., None] * vocabulary + ids
@@ -87,18 +115,12 @@ def upcoming(search: Any, met: Tensor, constants: Any) -> tuple[Tensor, Tensor]:
         Two bool tensors (B, K, C).
     """
     ops = search.ops
-    first = _are_first(ops, constants)
-    real = constants.terms[:, None] != PAD_ID
+    first = constants.terms.first
+    real = constants.terms.ids[:, None] != PAD_ID
     missing = ops.logical_and(ops.logical_not(met), real)
     before = ops.pad(met[..., :-1], [(0, 0), (0, 0), (1, 0)])  # the one before is met
     begun = ops.logical_and(before, ops.logical_not(first))
     return ops.logical_and(missing, begun), ops.logical_and(missing, first)
-
-
-def _are_first(ops, constants):
-    """Which tokens are the first of a term, (B, 1, C)."""
-    order = ops.arange(constants.firsts.shape[1], dtype="int32")
-    return (constants.firsts == order)[:, None]
 
 
 def advance(search: Any, met: Tensor, words: Tensor, constants: Any) -> Tensor:
@@ -109,20 +131,18 @@ def advance(search: Any, met: Tensor, words: Tensor, constants: Any) -> Tensor:
     """
     ops = search.ops
     begun, _ = upcoming(search, met, constants)
-    of_one_term = constants.firsts[:, :, None] == constants.firsts[:, None]  # (B, C, C)
-    begun_term = ops.any(
-        ops.logical_and(of_one_term[:, None], begun[:, :, None]), axis=-1
-    )
+    terms = constants.terms
+    begun_term = ops.any(ops.logical_and(terms.of_one_term, begun[:, :, None]), axis=-1)
     count = words.shape[1] // met.shape[1]
     met, begun, begun_term = (
         ops.repeat(x, count, axis=1) for x in (met, begun, begun_term)
     )
-    same = words[..., None] == constants.terms[:, None]  # (B, N, C)
+    same = words[..., None] == terms.ids[:, None]  # (B, N, C)
     goes_on = ops.logical_and(same, begun)
     broken = ops.logical_not(ops.any(goes_on, axis=-1, keepdims=True))
     lost = ops.logical_and(broken, begun_term)
     kept = ops.logical_and(met, ops.logical_not(lost))
-    starts = ops.logical_and(same, _are_first(ops, constants))
+    starts = ops.logical_and(same, terms.first)
     starts = ops.logical_and(starts, ops.logical_and(broken, ops.logical_not(kept)))
     # Of terms with the same first token, one begins.
     number = ops.cumsum(ops.cast(starts, "int32"), axis=-1)
@@ -133,7 +153,7 @@ def advance(search: Any, met: Tensor, words: Tensor, constants: Any) -> Tensor:
 def all_met(search: Any, met: Tensor, constants: Any) -> Tensor:
     """Returns which hypotheses have met all terms, bool (B * K, 1)."""
     ops = search.ops
-    done = ops.all(ops.logical_or(met, constants.terms[:, None] == PAD_ID), axis=-1)
+    done = ops.all(ops.logical_or(met, constants.terms.ids[:, None] == PAD_ID), axis=-1)
     return ops.reshape(done, (-1, 1))
 
 
@@ -145,13 +165,11 @@ def with_terms(
     begun, others = upcoming(search, met, constants)
     upcoming_now = ops.logical_or(begun, others)  # (B, K, C)
     # Each word is one extension: not again if it is among the best, or earlier.
-    order = ops.arange(count, dtype="int32")
-    equal = constants.terms[:, :, None] == constants.terms[:, None]
-    earlier = ops.logical_and(equal, order[:, None] > order[None])[:, None]
+    earlier = constants.terms.earlier
     again = ops.any(ops.logical_and(earlier, upcoming_now[:, :, None]), axis=-1)
     given = ops.logical_and(upcoming_now, ops.logical_not(again))
     given = ops.reshape(given, (-1, count))
-    terms = ops.repeat(constants.terms, beams, axis=0)  # (B * K, C)
+    terms = ops.repeat(constants.terms.ids, beams, axis=0)  # (B * K, C)
     among = ops.logical_and(terms[..., None] == words[:, None], best[:, None] > LOW / 2)
     given = ops.logical_and(given, ops.logical_not(ops.any(among, axis=-1)))
     logits = ops.where(given, ops.take_along_axis(free, terms, axis=1), LOW)

@@ -17,6 +17,7 @@ from zoo.decoding.beam_state import (
     length_norm,
     step,
 )
+from zoo.decoding.lexical_constraints import make_terms
 from zoo.ids import END_ID, PAD_ID, START_ID
 
 # Arguments of a compiled program.
@@ -214,6 +215,7 @@ class Search:
         )
         if terms is not None:
             width += ops.sum(ops.cast(terms != PAD_ID, "int32"), axis=1, keepdims=True)
+            terms = make_terms(ops, terms, firsts)
         real = None
         if self.coverage_penalty:  # which alone asks for it, and only of text
             real = ops.cast(ops.not_equal(source_ids, PAD_ID), "float32")[:, None]
@@ -224,7 +226,6 @@ class Search:
             completions,
             banned,
             terms,
-            firsts,
             width,
             real,
             settings[0],
@@ -245,7 +246,7 @@ class Search:
             shape = batch, beams, ops.shape(constants.real)[-1]
             coverage = ops.zeros(shape, "float32")
         if terms is not None:
-            met = ops.zeros((batch, beams, terms.shape[1]), dtype="bool")
+            met = ops.zeros((batch, beams, terms.ids.shape[1]), dtype="bool")
         return BeamState(
             step=ops.zeros((), dtype="int32"),
             # Only the state has a row per hypothesis; the memory is not copied.
