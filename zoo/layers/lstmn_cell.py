@@ -18,7 +18,7 @@ from zoo.layers.functional import (
     scan,
 )
 from zoo.layers.initializers import clone_initializer
-from zoo.layers.lora import LoRALayer
+from zoo.layers.lora import LoRALayer, merged_lora
 
 
 class LSTMNState(NamedTuple):
@@ -319,7 +319,8 @@ class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
             return (found if keep is None else ops.where(keep, found, 0.0)), state
 
         rows = ops.concatenate([x, *flags], axis=-1)
-        outputs, state = scan(step, rows, self.make_states(*size, initial))
+        with merged_lora([self]):  # once, and not at each step
+            outputs, state = scan(step, rows, self.make_states(*size, initial))
         h, c = columns(outputs, 0, n), columns(outputs, n, 2 * n)
         weights = outputs[..., 2 * n :] if return_weights else None
         return h, c, weights, [state.h, state.c]
