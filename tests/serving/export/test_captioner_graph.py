@@ -13,7 +13,9 @@ from zoo.serving.export.savedmodel import make_signatures, trace
 
 pytestmark = needs_tensorflow
 Image = pytest.importorskip("PIL.Image", reason="files are written by Pillow")
-read_images = pytest.importorskip("zoo.serving.export.image_graph").read_images
+pytest.importorskip("tensorflow", reason="it reads the images")
+from zoo.serving.export.image_graph import read_images  # noqa: E402
+
 RNG = np.random.default_rng(1)
 NOISE = Image.fromarray(RNG.integers(0, 256, (50, 40, 3)).astype("uint8"))
 # As photographs are.
