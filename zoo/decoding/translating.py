@@ -22,7 +22,7 @@ from zoo.decoding.constraints import (
 )
 from zoo.decoding.records import Translation
 from zoo.ids import UNKNOWN_ID
-from zoo.strings import check_texts, plain_texts
+from zoo.strings import check_texts, plain_texts, read_texts
 from zoo.text.rows import cut_rows
 from zoo.text.translation_arrays import needed_preprocessor
 
@@ -122,9 +122,7 @@ class Translating(BatchDecoder):
                 blank, unknown, banned or too long, or without a preprocessor.
         """
         preprocessor = needed_preprocessor(self, "`translate`")
-        texts = plain_texts(texts)
-        single = isinstance(texts, str)
-        texts = [texts] if single else check_texts(texts)
+        texts, single = read_texts(texts)
         if max_length is not None:
             integer("max_length", max_length, 1)
         given = read_constraints(preprocessor, texts, max_length, prefix, banned, terms)
