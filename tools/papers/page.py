@@ -80,7 +80,7 @@ def _in_parts(results, name):
 
 
 EARLY = 0.8  # words for each of the references; `SHORT` of the translators' recipes
-TIMES = "The machine often did other work as well: times can't be compared."
+TIMES = "Training times were taken on shared machines and are not comparable."
 
 
 def _unlike(results):
@@ -103,12 +103,12 @@ def _lengths(results):
         "## By length",
         "BLEU on the Multi30k test by the words of the source.",
         table(["words of the source", *spans], rows),
-        "The test has hardly a sentence beyond 25 words. Here neighbouring captions "
-        "are put together into one source, and their references too: longer than "
-        "nearly all that the presets were trained on. Behind each BLEU the words of "
-        "the translations for each word of the references: "
+        "Few sentences of the test are longer than 25 words. In the next table "
+        "neighbouring captions are joined into one source, longer than nearly all that "
+        "the presets were trained on; after each BLEU stands the length of the "
+        "translations in words, divided by that of the references. At the longest "
         f"{_early(results)} of {len(results['joined'])} presets write less than "
-        f"{EARLY:.0%} of them at the longest, they end early.",
+        f"{EARLY:.0%}: they end early.",
         _joined(results),
         f"![BLEU by length](reproduction/{picture})",
     )
@@ -188,8 +188,8 @@ def _language_models(results):
         "Words of the Penn Treebank, the state carried over. Published: Cheng et al. "
         f"2016, by SGD, who mention no dropout; here Adam and dropout. {TIMES}",
         table(heads, rows),
-        "How they go on with the beginning of a sentence, by the likeliest words and "
-        "drawn (top-p sampling, p 0.8, seed 1).",
+        "How they continue a sentence, with the likeliest words and sampled (top-p, "
+        "p 0.8, seed 1).",
         table(["preset", "likeliest", "drawn"], said, numbers_from=None),
     )
 
@@ -262,13 +262,11 @@ def _claims(results):
     rows = [[*claim] for claim in judge(results)]
     return (
         "## The papers' claims",
-        "What the papers say of such models, and what these presets say. Where two of "
-        "them are compared by BLEU, a difference counts if it would hardly be by "
-        f"chance (p below {SURE}, sacreBLEU's paired bootstrap over the sentences) on "
-        "both test sets; that the best of several is the best by chance p doesn't "
-        "tell. Perplexities are compared by a paired t-test over blocks of "
-        f"{BLOCK * 35} words; "
-        "lengths, beams and errors as they stand. p tells of the text, not of seeds.",
+        "The papers' claims beside these presets. A difference in BLEU counts if p is "
+        f"below {SURE} on both test sets (sacreBLEU's paired bootstrap over the "
+        "sentences), which says nothing about other seeds, nor corrects for choosing "
+        "the best of several. Perplexities: a paired t-test over blocks of "
+        f"{BLOCK * 35} words; lengths, beams and errors are compared as they are.",
         table(["claim", "source", "here", "figures"], rows, numbers_from=None),
     )
 
@@ -279,9 +277,9 @@ def _alignments(results):
         "## Alignments",
         "As in Bahdanau et al. 2015, figure 3: the source across, the translation "
         "down, darker is more. Pieces are joined to words. Each preset aligns its own "
-        "translation. `luong_reversed` points one word too far to the left: its "
-        "encoder reads backwards only, so that the state at a word has just read the "
-        "next one ([papers/luong.md](papers/luong.md) has the shares).",
+        "translation. `luong_reversed` often points one word to the left: its encoder "
+        "reads backwards only, and its state at a word has just read the next one "
+        "([papers/luong.md](papers/luong.md)).",
     ]
     pairs = zip(pictures["sentences"], pictures["alignments"], strict=True)
     parts += [f"![{text}](reproduction/{name})" for text, name in pairs]

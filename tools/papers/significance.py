@@ -197,7 +197,7 @@ def samples(size):
 
 # === Claims ===
 
-HOLDS, FAILS, UNTOLD, NOT_RUN = "holds", "does not hold", "can't be told", "not run"
+HOLDS, FAILS, UNTOLD, NOT_RUN = "holds", "does not hold", "undecided", "not run"
 
 
 def verdict(contrasts, runs):

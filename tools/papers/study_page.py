@@ -79,14 +79,13 @@ def _introduction(results, failed):
     total = len(plan())
     seeds = [sum(arm == name for arm, _ in results) for name in ARMS]
     told = (
-        f"The figures above are of one seed each. Here smaller models are trained "
-        f"{SEEDS} times on one core, some ten minutes a run: translators on Multi30k "
-        f"alone for {EPOCHS['translators']} epochs, language models on the Penn "
-        f"Treebank for {EPOCHS['language models']}, captioners on generated scenes "
-        f"for {EPOCHS['captioners']}. "
-        "Sizes and rates: "
-        "`tools/papers/arms.py`; a line for each run, with the counts of each "
-        "sentence: [study.jsonl](reproduction/study.jsonl)."
+        "The figures above are of one seed each. Here smaller models are trained with "
+        f"{SEEDS} seeds each, about ten minutes a run on one core: translators on "
+        f"Multi30k alone for {EPOCHS['translators']} epochs, language models on the "
+        f"Penn Treebank for {EPOCHS['language models']}, captioners on generated "
+        f"scenes for {EPOCHS['captioners']}. Sizes and rates are in "
+        "`tools/papers/arms.py`; [study.jsonl](reproduction/study.jsonl) has a line "
+        "for each run, with the counts of each sentence."
     )
     done = f"**{len(results)} of {total} runs are done**"
     if len(results) + len(failed) < total:
@@ -145,14 +144,13 @@ def _scores(results):
             parts.append(markdown.table(heads, rows, numbers_from=2))
     if parts:
         parts.append(
-            "±: deviation over the seeds. BLEU: test_2016_flickr, beam 5. Perplexity: "
-            "of translators, for each piece of the references; of language models, "
-            "for each word of the test text. True captions: the share of 1,000 new "
-            "scenes whose caption, by beam 5, is true. Looks: the share of phrases at "
-            "whose sharpest look, and of their words at which, the place of most "
-            "attention meets the thing; hard attention is as sharp at each word, so "
-            "that the first counts. Minutes are of training on a shared machine, "
-            "pauses included: the median over the seeds."
+            "±: standard deviation over the seeds. BLEU: test_2016_flickr, beam 5. "
+            "Perplexity: for each piece of the references (translators) or word of the "
+            "test text (language models). True captions: the share of 1,000 new scenes "
+            "whose caption, by beam 5, is true. Looks: the share of phrases at whose "
+            "sharpest look, and of their words at which, the place of most attention "
+            "meets the thing. Minutes: training on a shared machine, pauses included, "
+            "the median over the seeds."
         )
     return parts
 
@@ -200,14 +198,14 @@ def _errors(results):
 
 def _method():
     return (
-        "A difference is taken seed by seed, and its error has two parts: the spread "
-        "over seeds, and that over the test's sentences, drawn anew 1,000 times, the "
-        f"same ones for all (`tools/papers/significance.py`). ±: the interval of "
-        f"{1 - SURE:.0%}. A claim holds or doesn't if p is below {SURE}; fewer than "
-        f"{LEAST} seeds say nothing. Where it can't be told, the difference that this "
-        f"many seeds find with a chance of {POWER:.0%} is given, and how many seeds "
-        "one of the size at hand needs. If no difference were real, up to one claim "
-        "in twenty would still get a verdict."
+        "Differences are taken seed by seed. Their error has two parts: the spread "
+        "over seeds and that over the test's sentences, resampled 1,000 times, the "
+        "same ones for all (`tools/papers/significance.py`). ± is the "
+        f"{1 - SURE:.0%} interval. A claim holds or does not if p is below {SURE}, "
+        f"with {LEAST} seeds or more. "
+        "Undecided claims give the difference that this many seeds find with a chance "
+        f"of {POWER:.0%}, and how many seeds one of the size at hand needs. If no "
+        "difference were real, up to one claim in twenty would still get a verdict."
     )
 
 
@@ -261,7 +259,7 @@ def _figure(contrast, one, told):
 
 
 def _plainly(found, results):
-    """The claims that did not reproduce, can't be told, or have not been run."""
+    """The claims that did not reproduce, are undecided, or have not been run."""
     by_verdict = {
         told: [claim.text for claim, one, _ in found if one == told]
         for told in (HOLDS, FAILS, UNTOLD, NOT_RUN)
@@ -269,7 +267,7 @@ def _plainly(found, results):
     lines = []
     for told, words in (
         (FAILS, "**Did not reproduce at this size**"),
-        (UNTOLD, "**Can't be told yet**"),
+        (UNTOLD, "**Undecided**"),
         (NOT_RUN, "**Not run yet**"),
     ):
         if by_verdict[told]:

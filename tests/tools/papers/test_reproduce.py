@@ -120,7 +120,7 @@ def test_every_section_has_its_figures():
         "| sources | 500 |  | 250 |  |",
         "| words of a source | 23.8 |  | 47.5 |  |",
         "| `seq2seq` | 9.0 | 0.80 | 4.5 | 0.80 |",
-        "0 of 6 presets write less than 80% of them",
+        "0 of 6 presets write less than 80%",
         "| preset | 1 | 2 | 5 | 12 |",
         "| `bahdanau` | 33.0 | 33.8 | 34.0 | 34.0 |",
         "| multi30k | `luong_local` | 35.2 | 36.9 |",
@@ -205,10 +205,13 @@ def test_unlike_budgets_are_told():
 
 
 def test_the_transformer_is_held_against_the_best():
-    claim = "the Transformer is better than recurrent nets (here the best of them)"
-    assert verdicts(results(transformer=36.0))[claim] == "yes"
+    def verdict(bleu):
+        found = verdicts(results(transformer=bleu))
+        return next(v for claim, v in found.items() if claim.startswith("the Transf"))
+
+    assert verdict(36.0) == "yes"
     # Better than RNNsearch, and not than local-p.
-    assert verdicts(results(transformer=34.6))[claim] == "no"
+    assert verdict(34.6) == "no"
 
 
 def test_without_language_models_and_ensemble_their_sections_are_left_out():
@@ -228,8 +231,8 @@ def test_the_claims_are_judged_by_the_figures():
     assert found["a beam of 2 brings most of what a beam of 12 brings"] == "yes"
     assert found["an ensemble is better than its best member"] == "yes"
     assert found["LSTMN has a lower perplexity than LSTM"] == "no"
-    both = "a net that reads both ways errs less than any of one direction or merged"
-    assert found[both] == "yes"
+    [both] = [found[claim] for claim in found if claim.startswith("a net that reads")]
+    assert both == "yes"
     assert found["the merged answers of two nets err less than either"] == "yes"
     assert not any("Transformer" in claim for claim in found)
 
