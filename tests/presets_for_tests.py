@@ -1,11 +1,7 @@
 """Small preset folders: one that only looks like a real one, and a working one."""
 
-import hashlib
 import json
-import shutil
 
-from tools.presets.release import archive
-from zoo.presets import registry, released
 from zoo.presets.pages import write_card
 
 FACTS = {
@@ -66,42 +62,6 @@ def make_preset(folder, **facts):
     (folder / "model.weights.h5").write_bytes(bytes(range(256)) * 8)
     (folder / "assets" / "tokenizer" / "vocabulary.spm").write_bytes(b"pieces")
     return write_card(folder, {**FACTS, **facts})
-
-
-class Wheel:
-    """An installation that has the card of `tiny` alone, and whose release is on a
-    server of `tests.file_server`; a preset `small` comes with it."""
-
-    def __init__(self, root, monkeypatch, server):
-        self.folder, self.cache = root / "installed", root / "cache"
-        self.server, self.manifest = server, root / "release.json"
-        make_preset(root / "tree/tiny")
-        make_preset(self.folder / "small", name="small")
-        (self.folder / "tiny").mkdir()
-        for name in ("card.json", "README.md"):
-            shutil.copy(root / "tree/tiny" / name, self.folder / "tiny")
-        self.archive = archive(root / "tree/tiny")
-        self.publish(self.archive)
-        monkeypatch.setattr(registry, "_bundled_folder", lambda: self.folder)
-        monkeypatch.setattr(released, "MANIFEST", self.manifest)
-        monkeypatch.setenv("ZOO_CACHE_DIR", str(self.cache))
-        monkeypatch.delenv("ZOO_PRESETS_URL", raising=False)
-
-    def publish(self, data, address="/v1/"):
-        """Makes these bytes the archive of `tiny` in the manifest and on the server."""
-        self.server.files["/v1/tiny.zip"] = data
-        entry = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-        content = {
-            "version": "1.2",
-            "address": address and self.server.url(address),
-            "presets": {"tiny": entry},
-        }
-        self.manifest.write_text(json.dumps(content))
-
-    def cached(self):
-        """The files in the cache but for locks."""
-        paths = self.cache.rglob("*")
-        return sorted(p.name for p in paths if p.is_file() and p.suffix != ".lock")
 
 
 WORDS = "a dog cat runs sleeps ein hund die katze rennt".split()

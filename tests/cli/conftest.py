@@ -4,7 +4,7 @@ import pytest
 
 from tests.cli.fakes import FakeTask, load
 from tests.fake_hub import hub  # noqa: F401
-from tests.presets_for_tests import Wheel, make_preset
+from tests.presets_for_tests import make_preset
 from tests.serving.conftest import make_tagger
 from zoo import presets
 from zoo.presets import registry
@@ -24,12 +24,6 @@ def tiny(tmp_path, monkeypatch):
     monkeypatch.setattr(registry, "_bundled_folder", lambda: tmp_path / "bundled")
     monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "bundled" / "tiny"
-
-
-@pytest.fixture
-def wheel(tmp_path, monkeypatch, server):
-    """An installation with the preset `small`; `tiny` has to be downloaded."""
-    return Wheel(tmp_path, monkeypatch, server)
 
 
 @pytest.fixture

@@ -50,13 +50,3 @@ def test_info_states_nothing_of_a_bundled_preset(tiny, capsys):
     assert main(["info", "tiny", "--license", "cc0-1.0"]) == 2
     assert "a model of your own" in capsys.readouterr().err
     assert (tiny / "card.json").read_bytes() == before
-
-
-def test_info_downloads_nothing(wheel, capsys):
-    assert main(["info", "tiny"]) == 0
-    captured = capsys.readouterr()
-    assert "Ada Lovelace" in captured.out and wheel.server.ranges == []
-    assert captured.err == "zoo: tiny is downloaded when it is first used\n"
-    assert main(["info", "tiny", "--license", "cc0-1.0"]) == 2
-    assert "a model of your own" in capsys.readouterr().err
-    assert wheel.server.ranges == []

@@ -3,7 +3,6 @@ import json
 import pytest
 
 from tests.presets_for_tests import make_preset
-from zoo import presets
 from zoo.cli import main
 
 pytestmark = pytest.mark.backend_free
@@ -85,15 +84,3 @@ def test_a_licence_that_no_preset_has(licence, capsys):
         f"zoo: error: there is no preset under the licence {licence!r}; there are "
         "those under apache-2.0, cc-by-2.0, cc-by-4.0, cc-by-nc-4.0, unknown\n"
     )
-
-
-def test_list_tells_what_has_to_be_downloaded(wheel, capsys):
-    assert main(["list"]) == 0
-    captured = capsys.readouterr()
-    rows = captured.out.splitlines()[1:]
-    assert [row.split()[0] for row in rows] == ["small", "tiny"]
-    assert captured.err == "zoo: downloaded when first used: tiny\n"
-    presets.locate("tiny")
-    capsys.readouterr()
-    assert main(["list"]) == 0
-    assert capsys.readouterr().err == ""

@@ -158,20 +158,3 @@ def test_an_export_of_another_task_is_refused(exported, capsys, monkeypatch):
     monkeypatch.setattr(zoo.serving.runtime, "load", lambda path: model, raising=False)
     assert main(["tag", exported, "a"]) == 2
     assert f"{exported} cannot tag; the presets for it" in capsys.readouterr().err
-
-
-# === Presets of a release ===
-
-
-def test_a_preset_of_another_task_is_not_downloaded(wheel, capsys):
-    assert main(["tag", "tiny", "a dog"]) == 2
-    assert "tiny cannot tag; no preset here can" in capsys.readouterr().err
-    assert wheel.server.ranges == []
-
-
-def test_a_download_that_fails_is_no_bad_input(wheel, capsys):
-    wheel.server.files.clear()
-    assert main(["translate", "tiny", "a dog"]) == 1
-    error = capsys.readouterr().err
-    for part in ("/v1/tiny.zip, received HTTP status 404", "put tiny.zip at"):
-        assert part in error

@@ -162,7 +162,7 @@ def test_unknown_name_gets_the_nearest_names(places):
         zoo.load("Luong_locl")
     message = str(caught.value)
     assert "did you mean luong_local" in message
-    assert "[bahdanau, luong_global, luong_local]" in message
+    assert "[bahdanau, luong_global, luong_local]; a clone" in message
     with pytest.raises(ValueError) as caught:
         zoo.load("zzz")
     assert "did you mean" not in str(caught.value)
@@ -187,15 +187,11 @@ def test_list_presets_joins_bundled_and_cached(places):
 
 def test_a_bad_folder_in_the_cache_does_not_hide_the_others(places):
     make_preset(places.bundled / "b", name="b")
-    make_preset(places.cache / "presets" / "copy", name="b")
     broken = places.cache / "presets" / "broken"
-    broken.mkdir()
+    broken.mkdir(parents=True)
     (broken / "card.json").write_text("{}")
-    with pytest.warns(UserWarning, match="left out of the list") as record:
+    with pytest.warns(UserWarning, match="left out of the list: .*broken"):
         assert [card.name for card in zoo.list_presets()] == ["b"]
-    messages = [str(warning.message) for warning in record]
-    assert len(messages) == 2
-    assert "broken" in messages[0] and "that of 'b'" in messages[1]
 
 
 def test_bundled_presets_are_whole():

@@ -43,16 +43,14 @@ def run(arguments: argparse.Namespace) -> None:
     """Runs `zoo info`: prints a preset's card, or states in it what was unknown."""
     (name,), words = split_presets(arguments)
     no_words(words, arguments)
-    pending = presets.pending(name)
+    folder = find_preset(name)
     if arguments.license is not None or arguments.terms is not None:
-        _state(name, None if pending else find_preset(name), arguments)
-    card = pending or read_card(find_preset(name))
+        _state(name, folder, arguments)
+    card = read_card(folder)
     if arguments.json:
         return print_json(card.to_dict())
     for label, value in _facts(card):
         print(f"{label:<11} {value}")
-    if pending:
-        progress(f"{name} is downloaded when it is first used")
     if missing := unstated(card.to_dict()):
         progress(
             f"the card lacks {' and '.join(missing)}; state it by zoo info {name} "
@@ -63,7 +61,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _state(name, folder, arguments):
     """Writes licence and terms into the card of a model of one's own."""
-    if folder is None or not Path(name).expanduser().is_dir():
+    if not Path(name).expanduser().is_dir():
         raise BadInput(
             f"--license and --terms are for a model of your own, in a folder, received "
             f"{name}"

@@ -4,8 +4,8 @@ import argparse
 import re
 import sys
 
-from zoo.cli.common import BadInput, option, print_json, progress
-from zoo.presets import list_presets, pending
+from zoo.cli.common import BadInput, option, print_json
+from zoo.presets import list_presets
 from zoo.presets.card import SUMMARY, format_summary, format_task, short_paper
 
 HELP = "list the presets that can be loaded by name"
@@ -61,8 +61,6 @@ def run(arguments: argparse.Namespace) -> None:
             )
     for line in capture.get().splitlines():
         print(line.rstrip())
-    if later := [card.name for card in cards if pending(card.name)]:
-        progress(f"downloaded when first used: {', '.join(later)}")
 
 
 def _licensed(cards, wanted):

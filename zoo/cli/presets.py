@@ -15,10 +15,7 @@ from zoo.serving.export.manifest import MANIFEST, newest, read_manifest
 
 
 def find_preset(name: str, task: str | None = None) -> Path:
-    """Finds a preset's folder, downloading it if need be; `task` is what it must do."""
-    card = presets.pending(name)
-    if card and task not in (None, card.task):  # before the download
-        raise BadInput(presets.cannot(name, task))
+    """Finds a preset's folder; `task` is what it must do."""
     with bad_input(keep=(presets.PresetError, OSError)):
         folder = presets.find(name)
     card = card_of(folder)

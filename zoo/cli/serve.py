@@ -227,10 +227,10 @@ def _is_served_as_graphs(name):
     from zoo import presets
     from zoo.serving.protocol import SERVED_GRAPHS
 
-    card = presets.pending(name)
+    card = None
     # What is no preset is exported already.
     with contextlib.suppress(BadInput, presets.PresetError):
-        card = card or card_of(find_preset(name))
+        card = card_of(find_preset(name))
     return card is None or card.task in SERVED_GRAPHS
 
 

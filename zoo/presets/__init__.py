@@ -15,7 +15,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "find",
             "list_presets",
             "locate",
-            "pending",
             "verify",
         ],
         "tfa": ["load_tfa"],

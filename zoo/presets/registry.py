@@ -1,10 +1,8 @@
 """Finds presets by name and verifies them, without Keras.
 
 A name is looked up, in this order, as a path, among the presets that come with the
-package, in the cache folder, and as an `hf://` or `kaggle://` handle. A wheel has the
-cards of all the package's presets, but the files of the small ones only: the others are
-downloaded when they are first used (`released.py`). A preset is verified against its
-card (sizes, then sha256) before any of its files is read.
+package, in the cache folder, and as an `hf://` or `kaggle://` handle. A preset is
+verified against its card (sizes, then sha256) before any of its files is read.
 """
 
 import json
@@ -12,7 +10,7 @@ import os
 from pathlib import Path
 
 from zoo.files import StrPath, bundled_folder, cache_folder, sha256
-from zoo.presets import hubs, released
+from zoo.presets import hubs
 from zoo.presets.card import (
     CARD_FILE,
     CONFIG_FILE,
@@ -32,44 +30,16 @@ def list_presets() -> list[Card]:
     """Lists the presets that can be loaded by name.
 
     Returns:
-        The cards of the package's presets (see `pending`) and of those in the cache
-        folder, sorted by name. Presets whose card cannot be read, or names another
-        preset, are left out with a UserWarning.
+        The cards of the package's presets and of those in the cache folder, sorted by
+        name. Presets whose card cannot be read are left out with a UserWarning.
     """
     cards = []
-    for name, folder in sorted(_named_folders().items()):
+    for _, folder in sorted(_named_folders().items()):
         try:
-            card = read_card(folder)
-            if card.name != name:
-                raise PresetError(
-                    f"{CARD_FILE} in {folder} is that of {card.name!r}, but should "
-                    "have the folder's name"
-                )
+            cards.append(read_card(folder))
         except PresetError as error:
             warn_caller(f"left out of the list: {error}")
-        else:
-            cards.append(card)
     return cards
-
-
-def pending(name: StrPath) -> Card | None:
-    """Returns the card of a preset that has to be downloaded before it is used.
-
-    Args:
-        name: as for `load`.
-
-    Returns:
-        Its card, which comes with the package; None for a preset that is here, and for
-        what is not one of the package's.
-
-    Example:
-        >>> pending("luong_local")  # each installation has it
-    """
-    name = os.fspath(name)
-    folder, named = Path(name).expanduser(), _named_folders().get(name)
-    if named is None or _is_run(folder) or _is_preset(folder):
-        return None
-    return None if released.whole(named) else read_card(named)
 
 
 def cannot(name: str, task: str) -> str:
@@ -95,21 +65,14 @@ def locate(name: StrPath) -> Path:
     """
     folder = find(name)
     if (folder / CARD_FILE).is_file():
-        try:
-            verify(folder)
-        except PresetError as error:
-            if not released.is_download(folder):
-                raise
-            raise PresetError(
-                f"{error}. Remove {folder} to download it again"
-            ) from None
+        verify(folder)
     else:
         warn_caller(f"{folder} has no {CARD_FILE}: its files cannot be verified")
     return folder
 
 
 def find(name: StrPath) -> Path:
-    """Finds a preset's folder, downloading the preset if it is not here yet.
+    """Finds a preset's folder, fetching the preset if the name is a hub's handle.
 
     Args:
         name: as for `load`.
@@ -119,7 +82,7 @@ def find(name: StrPath) -> Path:
 
     Raises:
         ValueError: if there is no such preset; the message gives the nearest names.
-        OSError: if the preset cannot be downloaded.
+        OSError: if a handle's preset cannot be downloaded.
         ImportError: if the package that fetches the handle is not installed.
     """
     name = os.fspath(name)
@@ -132,16 +95,18 @@ def find(name: StrPath) -> Path:
         return folder
     named = _named_folders()
     if name in named:
-        if found := released.whole(named[name]):
-            return found
-        here = sorted(other for other in named if released.whole(named[other]))
-        return released.obtain(named[name], here)
+        return named[name]
     if folder.is_dir():
         raise ValueError(
             f"the folder {name!r} is not a preset: it has neither {CARD_FILE} nor "
             f"{CONFIG_FILE}, nor a run's {RUN_PRESETS}/NAME"
         )
-    raise ValueError(_unknown(name, sorted(named)))
+    raise ValueError(
+        f"unknown preset{did_you_mean(name, named)}; allowed are a preset folder, a "
+        "handle as hf://user/name or kaggle://user/model/keras/variation, and the "
+        f"names [{', '.join(sorted(named))}]; a clone of the repository, installed "
+        f"with pip's --editable, has all of zoo's presets; received {name!r}"
+    )
 
 
 def verify(folder: StrPath) -> Card:
@@ -175,10 +140,7 @@ def verify(folder: StrPath) -> Card:
             )
     for name in loaded_files(folder):
         if name not in card.files:
-            raise PresetError(
-                f"{name} in {folder} is not listed in {CARD_FILE}, which lists "
-                f"{', '.join(card.files) or 'no file'}"
-            )
+            raise PresetError(f"{name} in {folder} is not listed in {CARD_FILE}")
     return card
 
 
@@ -200,11 +162,7 @@ def _is_run(folder):
 
 
 def _of_run(folder):
-    """Returns the preset in a run's folder.
-
-    Raises:
-        ValueError: if there are several, or none yet.
-    """
+    """Returns the one preset in a run's folder."""
     presets = sorted(p for p in folder.glob(f"{RUN_PRESETS}/*") if _is_preset(p))
     if not presets:
         raise ValueError(
@@ -225,16 +183,6 @@ def _bundled_folder():
 
 def _named_folders():
     """Returns name -> folder; the package's presets take precedence."""
-    named = {}
-    for root in (cache_folder() / "presets", _bundled_folder()):
-        for card in root.glob(f"*/{CARD_FILE}"):
-            named[card.parent.name] = card.parent
-    return named
-
-
-def _unknown(name, names):
-    return (
-        f"unknown preset{did_you_mean(name, names)}; allowed are a preset folder, a "
-        "handle as hf://user/name or kaggle://user/model/keras/variation, and the "
-        f"names [{', '.join(names)}]; received {name!r}"
-    )
+    roots = cache_folder() / "presets", _bundled_folder()
+    cards = (card for root in roots for card in root.glob(f"*/{CARD_FILE}"))
+    return {card.parent.name: card.parent for card in cards}
