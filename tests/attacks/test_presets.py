@@ -135,25 +135,12 @@ def test_links_are_followed_to_what_they_hide(copy, tmp_path):
     with pytest.raises(PresetError, match="assets/tokenizer/more.txt"):
         zoo.load(folder)
     os.remove(tmp_path / "elsewhere" / "tokenizer" / "more.txt")
-    (tmp_path / "elsewhere" / "round").symlink_to(folder / "assets")
-    with pytest.raises(PresetError, match="occurs twice"):
-        zoo.load(folder)
-
-
-def test_links_that_point_at_each_other_end(copy):
-    folder = copy()
-    write_card(folder, FACTS)
-    for own, other in ("xy", "yx"):
-        (folder / "assets" / own).mkdir()
-        for name in ("one", "two"):  # by which there would be 2^40 ways
-            (folder / "assets" / own / name).symlink_to(f"../{other}")
-    with pytest.raises(PresetError, match="occurs twice"):
-        zoo.load(folder)
-    shutil.rmtree(folder / "assets" / "x")
-    shutil.rmtree(folder / "assets" / "y")
-    (folder / "assets" / "all").symlink_to("/usr")
-    with pytest.raises(PresetError, match="over 1000 files|occurs twice"):
-        zoo.load(folder)
+    for target in (folder / "assets", "/usr"):  # endless, and large
+        link = tmp_path / "elsewhere" / "more"
+        link.symlink_to(target)
+        with pytest.raises(PresetError, match="assets/more .* a folder, received a l"):
+            zoo.load(folder)
+        link.unlink()
 
 
 def test_code_beside_a_preset_is_never_run(copy, monkeypatch):

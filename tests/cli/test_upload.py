@@ -9,7 +9,6 @@ from pathlib import Path
 
 import huggingface_hub
 import pytest
-import yaml
 
 from tests.fake_hub import TOKEN
 from tests.presets_for_tests import FACTS, make_preset
@@ -67,8 +66,6 @@ def test_a_preset_and_its_page_are_one_commit(zoo, preset, hub):
     for name in ("card.json", *card["files"]):
         assert files.pop(name) == (preset / name).read_bytes()
     assert sorted(files) == [
-        ".eval_results/multi30k-test_2016_flickr-bleu.yaml",
-        ".eval_results/multi30k-test_2016_flickr-chrf.yaml",
         ".gitattributes",
         "README.md",
     ]
@@ -90,18 +87,6 @@ def test_the_hubs_own_package_reads_the_scores(zoo, preset, hub):
         ("translation", "bentrevett/multi30k", "test_2016_flickr", "chrf", 40.5),
         ("translation", "tatoeba", "test", "bleu", 9.25),
     ]
-    name = ".eval_results/multi30k-test_2016_flickr-chrf.yaml"
-    [entry] = huggingface_hub.parse_eval_result_entries(yaml.safe_load(files[name]))
-    assert entry == huggingface_hub.EvalResultEntry(
-        dataset_id="bentrevett/multi30k",
-        task_id="default",
-        value=40.5,
-        date="2026-11-21",
-        source_url="https://huggingface.co/ada/tiny",
-        source_name="card of tiny",
-        notes="chrF; test_2016_flickr; nrefs:1|case:mixed|tok:13a; zoo evaluate tiny "
-        "--data multi30k --split test_2016_flickr",
-    )
 
 
 def test_what_was_uploaded_is_found_again(zoo, preset, hub):
@@ -118,12 +103,11 @@ def test_a_second_upload_leaves_nothing_of_the_first(zoo, preset, hub):
     hub.repos["ada/tiny"] |= {
         "task.weights.h5": b"old",
         "assets/old/vocabulary.txt": b"old",
-        ".eval_results/old.yaml": b"old",
         "figure.png": b"mine",
     }
     assert zoo("upload", preset, "hf://ada/tiny").returncode == 0
     assert hub.repos["ada/tiny"] == {**kept, "figure.png": b"mine"}
-    assert hub.commits[1].count("deletedFile") == 3
+    assert hub.commits[1].count("deletedFile") == 2
 
 
 def failed(done, code, *parts):
@@ -174,9 +158,9 @@ def test_a_hub_that_fails_midway(zoo, preset, hub, path):
     [
         (["tyni", "hf://ada/tiny"], "unknown preset"),
         (["luong_locl", "hf://ada/tiny"], "did you mean luong_local"),
-        (["{}", "hf://ada"], "a Hugging Face handle is hf://user/name, received 'hf:"),
-        (["{}", "ada/tiny"], "uploaded to hf://user/name, received 'ada/tiny'"),
-        (["{}", "kaggle://a/b/keras/c"], "uploaded to hf://user/name, received 'kag"),
+        (["{}", "hf://ada"], "handle of this hub is hf://user/name, received 'hf:"),
+        (["{}", "ada/tiny"], "is hf://user/name, received 'ada/tiny'"),
+        (["{}", "kaggle://a/b/keras/c"], "is hf://user/name, received 'kag"),
     ],
     ids=["unknown", "misspelt", "malformed", "no handle", "another hub"],
 )

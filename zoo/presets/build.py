@@ -37,7 +37,6 @@ def build(cls: Any, folder: StrPath, kwargs: dict[str, Any]) -> Any:
     """
     # zoo's `from_preset` would verify the folder again.
     from_folder = getattr(cls, "_from_folder", cls.from_preset)
-    casts = {} if "dtype" in kwargs else _casts(folder)
     weighted = kwargs.get("load_weights", True)
     try:
         with (
@@ -48,7 +47,7 @@ def build(cls: Any, folder: StrPath, kwargs: dict[str, Any]) -> Any:
             # Keras only warns if it finds no weights for layers in a nested list.
             warnings.filterwarnings("error", message=".*freshly-initialized weights")
             # An absolute path, since KerasHub would fetch a bare name of its own.
-            model = from_folder(str(Path(folder).absolute()), **kwargs, **casts)
+            model = from_folder(str(Path(folder).absolute()), **kwargs)
     except (*_MISFITS, UserWarning) as error:
         reason = " ".join(str(error).split())
         if kwargs:  # the files may be fine, and these not
@@ -64,38 +63,25 @@ def build(cls: Any, folder: StrPath, kwargs: dict[str, Any]) -> Any:
     return model
 
 
-def _casts(folder):
-    """Returns the dtype argument for a preset that was saved in mixed precision.
-
-    It is Keras's current policy, as KerasHub has it for other floating-point policies.
-    """
-    try:
-        config = json.loads((Path(folder) / CONFIG_FILE).read_text(encoding="utf-8"))
-        name = config["config"]["dtype"]["config"]["name"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return {}  # reported when the preset is loaded
-    mixed = isinstance(name, str) and name.startswith("mixed_")
-    return {"dtype": keras.config.dtype_policy()} if mixed else {}
-
-
 def task_class(folder: Path) -> Any:
     """Returns the task's class in zoo; rejects any other class before it is loaded."""
-    cls = _registered_class(folder, TASK_FILE)
-    if not issubclass(cls, keras_hub.models.Task):
+    cls, name = _registered_class(folder, TASK_FILE)
+    if not (cls and issubclass(cls, keras_hub.models.Task)):
         raise PresetError(
             f"{TASK_FILE} in {folder} should name a task of zoo.models, received "
-            f"{cls.__name__}"
+            f"{name!r}"
         )
-    backbone = _registered_class(folder, CONFIG_FILE)
+    backbone, name = _registered_class(folder, CONFIG_FILE)
     if backbone is not cls.backbone_cls:
         raise PresetError(
-            f"{CONFIG_FILE} in {folder} should name {cls.backbone_cls.__name__}, the "
-            f"backbone of {cls.__name__}, received {backbone.__name__}"
+            f"{CONFIG_FILE} in {folder} should name {cls.backbone_cls.__name__} of "
+            f"zoo.models, the backbone of {cls.__name__}, received {name!r}"
         )
     return cls
 
 
 def _registered_class(folder, file_name):
+    """Returns the class that a file names, None for one not of zoo, and its name."""
     try:
         config = json.loads((folder / file_name).read_text(encoding="utf-8"))
         name = config["registered_name"]
@@ -108,12 +94,6 @@ def _registered_class(folder, file_name):
         raise PresetError(
             f"{file_name} in {folder} is not a KerasHub configuration: {error!r}"
         ) from None
-    cls = None
-    if isinstance(name, str) and name.startswith("zoo>"):
-        cls = keras.saving.get_registered_object(name)
-    if not isinstance(cls, type):
-        raise PresetError(
-            f"{file_name} in {folder} should name a class of zoo.models, registered "
-            f"as 'zoo>...', received {name!r}"
-        )
-    return cls
+    zoos = isinstance(name, str) and name.startswith("zoo>")
+    cls = keras.saving.get_registered_object(name) if zoos else None
+    return cls if isinstance(cls, type) else None, name

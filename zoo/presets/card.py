@@ -9,7 +9,6 @@ README.md and the project's table of presets from it.
 import dataclasses
 import hashlib
 import json
-import os
 import re
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -20,15 +19,11 @@ CARD_FILE = "card.json"
 # Written by KerasHub's `save_to_preset`.
 CONFIG_FILE, TASK_FILE = "config.json", "task.json"
 WEIGHTS_FILES = ("model.weights.h5", "task.weights.h5")
-MOST_FILES = 1000  # of a preset
 UNSTATED = "unknown"  # what only the owner of the text can say, and hasn't yet
 # A name becomes that of a folder on export.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 # All but tab and newline, and what UTF-8 can't encode.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-
-# Empty in cards of earlier versions, and if unknown.
-MAY_BE_MISSING = ("equations", "configuration", "examples", "speed")
 
 
 class PresetError(ValueError):
@@ -38,6 +33,8 @@ class PresetError(ValueError):
 @dataclasses.dataclass(frozen=True)
 class Card:
     """The description of a preset: the content of its `card.json`.
+
+    Equations, configuration, examples and speed are empty if they are unknown.
 
     Attributes:
         name: the name that `zoo.load` takes.
@@ -118,6 +115,8 @@ def unstated(card: dict[str, Any]) -> list[str]:
     return missing + ["the terms of the data"] * (UNSTATED in terms)
 
 
+FIELDS: dict[str, Any] = {f.name: f.type for f in dataclasses.fields(Card)}
+MAY_BE_MISSING = ("equations", "configuration", "examples", "speed")
 # The keys that a record of a field must have.
 _KEYS = {
     "paper": ("title", "authors", "year", "url"),
@@ -126,11 +125,6 @@ _KEYS = {
     "scores": ("data", "split", "metric", "value", "signature", "command"),
     "examples": ("source", "reference", "output"),
     "speed": ("value", "unit", "machine", "command"),
-}
-# Field -> its type, and the keys of its records.
-FIELDS: dict[str, tuple[Any, tuple[str, ...]]] = {
-    field.name: (field.type, _KEYS.get(field.name, ()))
-    for field in dataclasses.fields(Card)
 }
 
 
@@ -151,64 +145,46 @@ def make_card(metadata: Any, where: str) -> Card:
             f"{where} should hold a JSON object, received {type(metadata).__name__}"
         )
     values = {}
-    for field, (kind, keys) in FIELDS.items():
-        value = metadata.get(field, kind() if field in MAY_BE_MISSING else None)
-        if not isinstance(value, kind) or isinstance(value, bool):
-            wrong = f"be a {kind.__name__}, received {value!r}"
-            raise PresetError(f"{where}: {field!r} should {wrong}")
-        if value != kind() or field not in MAY_BE_MISSING:
-            for record in value if kind is list else [value]:
-                _check_record(record, keys, field, where)
-        if match := _CONTROL.search(_joined(value)):
-            wrong = f"hold no control characters, received {match[0]!r}"
-            raise PresetError(f"{where}: {field!r} should {wrong}")
-        values[field] = value
-    if not _NAME.fullmatch(values["name"]):
-        raise PresetError(
-            f"{where}: 'name' should be letters, digits, '.', '_' and '-' alone and "
-            f"begin with a letter or digit, received {values['name']!r}"
-        )
+    for name, kind in FIELDS.items():
+        empty = kind() if name in MAY_BE_MISSING else None
+        value = values[name] = metadata.get(name, empty)
+        given = value is None or value != empty
+        if given and (problem := _problem(name, kind, value)):
+            raise PresetError(f"{where}: {name!r} should {problem}")
     for path, entry in values["files"].items():
         _check_file(path, entry, where)
     return Card(**values)
 
 
-def _check_record(record, keys, field, where):
-    if keys and not isinstance(record, dict):
-        raise PresetError(
-            f"{where}: {field!r} should hold objects, received {record!r}"
-        )
-    if missing := [key for key in keys if key not in record]:
-        raise PresetError(
-            f"{where}: {field!r} needs {', '.join(keys)}; missing {', '.join(missing)} "
-            f"in {record!r}"
-        )
-
-
-def _joined(value):
-    """Returns all strings in a value, on lines of their own: a terminal obeys some."""
-    if isinstance(value, dict):
-        value = [*value, *value.values()]
-    if isinstance(value, list):
-        return "\n".join(map(_joined, value))
-    return value if isinstance(value, str) else ""
+def _problem(name, kind, value):
+    """Returns what a field's value should do, and does not; None if it is right."""
+    if not isinstance(value, kind):
+        return f"be a {kind.__name__}, received {value!r}"
+    keys = _KEYS.get(name, ())
+    for record in value if kind is list else [value]:
+        if keys and not (isinstance(record, dict) and {*keys} <= {*record}):
+            return f"have {', '.join(keys)}, received {record!r}"
+    if escaped(value) != value:
+        return f"hold no control characters, received {value!r}"
+    if name == "name" and not _NAME.fullmatch(value):
+        return f"be letters, digits, '.', '_' and '-', not first, received {value!r}"
+    return None
 
 
 def _check_file(path, entry, where):
-    parts = PurePosixPath(path).parts
     # As text and not resolved, since a download cache keeps links.
-    if not parts or {"/", "//", ".."} & {*parts} or "\\" in path or ":" in path:
+    parts = {*PurePosixPath(path).parts}
+    if not parts or {"/", "//", ".."} & parts or "\\" in path or ":" in path:
         raise PresetError(
             f"{where}: files must stay inside the preset's folder, received {path!r}"
         )
-    kinds = {"bytes": int, "sha256": str}
-    if not isinstance(entry, dict) or any(
-        not isinstance(entry.get(key), kind) for key, kind in kinds.items()
-    ):
-        raise PresetError(
-            f'{where}: {path!r} should have "bytes" (int) and "sha256" (str), '
-            f"received {entry!r}"
-        )
+    match entry:
+        case {"bytes": int(), "sha256": str()}:
+            return
+    raise PresetError(
+        f'{where}: {path!r} should have "bytes" (int) and "sha256" (str), '
+        f"received {entry!r}"
+    )
 
 
 def escaped(value: Any) -> Any:
@@ -249,23 +225,17 @@ def loaded_files(folder: StrPath) -> list[str]:
 
     Returns:
         Sorted paths relative to `folder`, with forward slashes: configurations, weights
-        and assets, including those in linked folders, but not the card, README.md or a
-        SavedModel exported beside them.
+        and assets, but not the card, README.md or a SavedModel exported beside them.
 
     Raises:
-        PresetError: if links lead to one folder of assets twice, or to more than
-            `MOST_FILES` files.
+        PresetError: if a folder of assets is a link.
     """
     folder = Path(folder)
-    paths, seen = [*folder.glob("*.json"), *folder.glob("*.h5")], set()
-    # Not by glob, which skips linked folders.
-    for place, _, files in os.walk(folder / "assets", followlinks=True):
-        paths += [Path(place, name) for name in files]
-        real = os.path.realpath(place)
-        if real in seen or len(paths) > MOST_FILES:
-            reason = "occurs twice" if real in seen else f"has over {MOST_FILES} files"
-            raise PresetError(f"{place} in a preset {reason}: check its links")
-        seen.add(real)
+    assets = [*(folder / "assets").rglob("*")]
+    for path in assets:
+        if path.is_symlink() and path.is_dir():
+            raise PresetError(f"{path} in a preset should be a folder, received a link")
+    paths = [*folder.glob("*.json"), *folder.glob("*.h5"), *assets]
     names = {path.relative_to(folder).as_posix() for path in paths if path.is_file()}
     return sorted(names - {CARD_FILE})
 

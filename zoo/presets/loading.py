@@ -26,7 +26,6 @@ def load(name: str | os.PathLike, **kwargs: Any) -> Any:
         ValueError: if there is no such preset, or it cannot be loaded with `**kwargs`.
         PresetError: (a ValueError) if the preset is damaged, altered or not zoo's.
         OSError: if a preset cannot be downloaded.
-        ImportError: if the package that fetches a handle is missing.
 
     Example:
         ```python

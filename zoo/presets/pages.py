@@ -1,5 +1,6 @@
 """Pages generated from preset cards: a preset's README.md, the table of presets."""
 
+import functools
 import json
 import re
 from collections.abc import Sequence
@@ -27,6 +28,7 @@ README_FILE = "README.md"
 TABLE_START = "<!-- presets:start -->"
 TABLE_END = "<!-- presets:end -->"
 
+_PAGE = Path(__file__).with_name("preset_page.md")
 _EXAMPLE = "A dog runs."
 _DATES = ["mul", "zxx"]  # the languages of a preset that reads dates
 # Task -> a model hub's name for it, tags, and the text of the page's example (the Penn
@@ -79,8 +81,6 @@ def readme(card: Card, handle: str | None = None) -> str:
     scores as well.
     """
     pipeline, tags, example = KINDS[card.task]
-    if card.languages == _DATES:
-        example = "Monday, 3 May 1999"
     front = {
         "library_name": "keras-hub",
         "license": card.license,
@@ -93,63 +93,14 @@ def readme(card: Card, handle: str | None = None) -> str:
     if handle:
         front["datasets"] = [HUB_DATASETS.get(name, name) for name in front["datasets"]]
         front["model-index"] = model_index(card)
-    # JSON is YAML, with all necessary quotes.
-    header = "\n".join(
-        f"{key}: {json.dumps(value, ensure_ascii=False)}"
-        for key, value in front.items()
+    return _page().render(
+        vars(card),
+        front=front,
+        handle=handle,
+        example="Monday, 3 May 1999" if card.languages == _DATES else example,
+        size=format_bytes(card.bytes),
+        speed_in_words=format_speed(card),
     )
-    data = "\n".join(f"- {corpus['name']}: {corpus['terms']}" for corpus in card.data)
-    weaknesses = "\n".join(f"- {_words(line)}" for line in card.weaknesses)
-    scores = "\n".join(
-        f"| {s['data']} {s['split']} | {s['metric']} | {s['value']:.2f} "
-        f"| `{_code(s['signature'])}` | `{_code(s['command'])}` |"
-        for s in card.scores
-    )
-    paper = card.paper
-    return f"""---
-{header}
----
-
-# {card.title}
-
-{card.description}
-
-Paper: {paper["authors"]}, [{paper["title"]}]({paper["url"]}), {paper["year"]}.\
-{_equations(card)}
-
-```python
-import zoo
-
-model = zoo.load("{handle or card.name}")
-print(model.{card.task}("{example}"))
-```
-
-## Use
-
-{card.intended_use}
-
-Known weaknesses:
-
-{weaknesses}
-{_examples(card)}
-## Data
-
-{data}
-
-## Training
-
-    {card.recipe}
-
-Class `{card.architecture}`, {card.sizes["parameters"]:,} parameters, a vocabulary of
-{card.sizes["vocabulary"]:,} entries; files of {format_bytes(card.bytes)}. Seed \
-{card.seed}, commit {card.commit}, {card.date}, {card.machine}, {card.training_time}.
-{_configuration(card)}
-## Scores
-
-| test set | metric | score | signature | command |
-| --- | --- | --- | --- | --- |
-{scores}
-{_speed(card)}"""
 
 
 def model_index(card: Card) -> list[dict[str, Any]]:
@@ -183,50 +134,22 @@ def _hub_metric(score):
     return _HUB_METRICS.get(metric, metric)
 
 
-# Facts that an earlier version's card lacks are left out.
+@functools.cache
+def _page():
+    import jinja2  # not at the top: completion of a command line reads `KINDS`
 
-
-def _equations(card):
-    return f"\n\nEquations: {card.equations}" if card.equations else ""
-
-
-def _examples(card):
-    if not card.examples:
-        return ""
-    nothing = "(nothing)"
-    rows = [
-        (e["source"], e["reference"], e["output"] or nothing) for e in card.examples
-    ]
-    lines = [f"| {' | '.join(map(_cell, row))} |\n" for row in rows]
-    how = " (the likeliest words after the first four of a sentence)"
-    return (
-        f"\nBad output{how if card.task == 'generate' else ''}:\n\n"
-        "| source | reference | output |\n| --- | --- | --- |\n" + "".join(lines)
-    )
-
-
-def _configuration(card):
-    if not card.configuration:
-        return ""
-    text = json.dumps(card.configuration, indent=2, ensure_ascii=False)
-    return f"\n```json\n{text}\n```\n"
-
-
-def _speed(card):
-    if not card.speed:
-        return ""
-    where, command = card.speed["machine"], card.speed["command"]
-    return f"\nSpeed: {format_speed(card)}, {where}: `{command}`\n"
-
-
-def _cell(text):
-    """Escapes text for a Markdown table."""
-    return _words(" ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|"))
-
-
-def _code(text):
-    """Escapes code for a Markdown table, where a bar ends a cell even within code."""
-    return text.replace("|", "\\|")
+    environment = jinja2.Environment(trim_blocks=True, keep_trailing_newline=True)
+    environment.filters |= {
+        # JSON is YAML, with all necessary quotes.
+        "json": functools.partial(json.dumps, ensure_ascii=False),
+        "words": _words,
+        # A bar ends a table's cell, even within code.
+        "code": lambda text: text.replace("|", "\\|"),
+        "cell": lambda text: _words(
+            " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
+        ),
+    }
+    return environment.from_string(_PAGE.read_text(encoding="utf-8"))
 
 
 def _words(text):

@@ -83,7 +83,6 @@ def find(name: StrPath) -> Path:
     Raises:
         ValueError: if there is no such preset; the message gives the nearest names.
         OSError: if a handle's preset cannot be downloaded.
-        ImportError: if the package that fetches the handle is not installed.
     """
     name = os.fspath(name)
     if fetched := hubs.fetch(name):

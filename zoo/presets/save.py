@@ -14,12 +14,7 @@ from zoo.tasks.task_base import TASKS
 
 
 def save_preset(task: Any, folder: StrPath) -> None:
-    """Saves a task in KerasHub's preset layout, with float16 weights, atomically.
-
-    A model trained in mixed precision is saved as one that computes in float32, as a
-    preset does unless it is loaded with another `dtype`.
-    """
-    task = in_float32(task)
+    """Saves a task in KerasHub's preset layout, with float16 weights, atomically."""
     folder, aside, old = (Path(f"{folder}{end}") for end in ("", ".part", ".old"))
     shutil.rmtree(aside, ignore_errors=True)
     task.save_to_preset(str(aside))

@@ -5,8 +5,8 @@ files before the model takes any memory.
 """
 
 import contextlib
-import json
 import math
+import re
 import threading
 import warnings
 from collections.abc import Iterator
@@ -16,7 +16,6 @@ from typing import Any
 from zoo.files import StrPath
 from zoo.presets.card import CONFIG_FILE, TASK_FILE, WEIGHTS_FILES, PresetError
 
-_LAYERS = "num_layers"
 _loading = threading.RLock()
 
 
@@ -30,37 +29,27 @@ def measure(folder: StrPath) -> tuple[int, int]:
     """
     import h5py
 
-    arrays = numbers = 0
+    sizes = list[int]()
     paths = [path for name in WEIGHTS_FILES if (path := Path(folder) / name).is_file()]
     if not paths:
         raise FileNotFoundError(f"{folder} has no {WEIGHTS_FILES[0]}")
     for path in paths:
+        items = list[Any]()
         try:
             with h5py.File(path) as file:
-                sizes = _sizes(file)
+                file.visititems(lambda _, item: items.append(item))  # noqa: B023
+                items = [item for item in items if hasattr(item, "shape")]
+                sizes += [item.size for item in items]
+                declared = sum(item.nbytes for item in items)
         except (OSError, RuntimeError, KeyError, ValueError) as error:
             raise PresetError(f"{path} is not a weights file: {error}") from error
-        declared, actual = sum(size for _, size in sizes), path.stat().st_size
+        actual = path.stat().st_size
         if declared > actual:  # Keras compresses nothing
             raise PresetError(
                 f"{path} is damaged: it declares {declared:,} bytes of weights, "
                 f"received a file of {actual:,}"
             )
-        arrays += len(sizes)
-        numbers += sum(size for size, _ in sizes)
-    return arrays, numbers
-
-
-def _sizes(file):
-    """Returns (values, bytes) of each array in an open HDF5 file."""
-    sizes = []
-
-    def note(_, item):
-        if hasattr(item, "shape"):
-            sizes.append((item.size, item.nbytes))
-
-    file.visititems(note)
-    return sizes
+    return len(sizes), sum(sizes)
 
 
 @contextlib.contextmanager
@@ -106,21 +95,13 @@ def _check_layers(folder, arrays):
     """Checks layer counts; a million layers would take a minute to create."""
     for name in (CONFIG_FILE, TASK_FILE):
         path = Path(folder) / name
-        if not path.is_file():
-            continue
-        pending = [json.loads(path.read_text(encoding="utf-8"))]
-        while pending:
-            item = pending.pop()
-            if isinstance(item, list):
-                pending += item
-            elif isinstance(item, dict):
-                pending += item.values()
-                layers = item.get(_LAYERS)
-                if isinstance(layers, int) and layers > arrays:
-                    raise PresetError(
-                        f"{path} asks for {_LAYERS}={layers:,}, more than the weights "
-                        f"files have arrays, {arrays}"
-                    )
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        for layers in map(int, re.findall(r'"num_layers"\s*:\s*(\d+)', text)):
+            if layers > arrays:
+                raise PresetError(
+                    f"{path} asks for num_layers={layers:,}, more than the weights "
+                    f"files have arrays, {arrays}"
+                )
 
 
 def check_finite(model: Any, folder: StrPath) -> None:
