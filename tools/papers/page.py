@@ -14,8 +14,9 @@ def page(results):
         f"Made by `{made['command']}` from the presets of `savedmodels/` at commit "
         f"{made['commit']}, {made['date']}, {made['machine']}. What holds at the "
         "papers' sizes and data need not hold at these, nor the reverse. BLEU is "
-        "sacreBLEU's, cased, 13a. There is one seed of each preset; other seeds are "
-        "for a study at a smaller size: [several seeds](#several-seeds).",
+        "sacreBLEU's, cased, 13a. Each preset has one seed (`luong_local` is the "
+        "second of two that were trained); [several seeds](#several-seeds) has a study "
+        "at a smaller size.",
         *_translators(results),
         *_lengths(results),
         *_beams(results),
