@@ -1,4 +1,4 @@
-"""Compares the committed presets, and writes docs/reproduction.md and its pictures.
+"""Compares the committed presets, and writes docs/reproduction.md.
 
     KERAS_BACKEND=jax python -m tools.papers.reproduce
 
@@ -20,10 +20,9 @@ from pathlib import Path
 
 import zoo
 from tools import ROOT
-from tools.papers.claims import compared, compared_models
-from tools.papers.page import page
+from tools.papers.claims import compared, compared_models, judge
+from tools.papers.page import write_page
 from tools.papers.pictures import draw_alignments, draw_lengths
-from tools.papers.study_table import read
 from tools.papers.verdicts import BLOCK
 from tools.presets.card import cards
 from zoo.backend import configured_backend
@@ -37,8 +36,6 @@ BEAMS = (1, 2, 5, 12)
 LENGTHS = (1, 9, 11, 13, 16, 20)
 JOINED = (2, 3, 4)  # captions in one source, for lengths that the test set hasn't
 ARTIFICIAL = ("birnn_tasks", "lstm_tasks")  # recipes that leave no preset
-SAMPLER, WORDS = {"p": 0.8, "seed": 1}, 16  # of what goes on with the prompts
-PROMPTS = ("the stock market", "analysts said the company", "the president of")
 ALIGNED = (
     "bahdanau",
     "luong_global",
@@ -67,26 +64,39 @@ def main(argv=None):
     work = Work(arguments.work, arguments.limit)
     results = measure(work, cards(ROOT))
     results["made"] = made(arguments.limit)
-    pictures = arguments.output / "reproduction"
-    pictures.mkdir(parents=True, exist_ok=True)
-    results["pictures"] = draw(work, results, pictures)
-    results["study"] = read()
-    (arguments.output / "reproduction.md").write_text(page(results), encoding="utf-8")
+    folder = arguments.output / "reproduction"
+    folder.mkdir(parents=True, exist_ok=True)
+    draw(work, results, folder)
+    text = json.dumps(summary(results), indent=1, ensure_ascii=False)
+    write_bytes(folder / "presets.json", text.encode())
+    write_page(arguments.output / "reproduction.md")
     return 0
 
 
+def summary(results):
+    """What the page and docs/reproduction/presets.json have of the results."""
+    names = "made bleu chrf lengths joined_sources joined beams ensemble perplexity"
+    found = {name: results[name] for name in names.split() if name in results}
+    tasks = results["artificial"]
+    found["nets"] = {
+        task: {net: max(value["error"], 0) for net, value in nets.items()}
+        for task, nets in tasks["birnn_tasks"].items()
+    }
+    found["lags"] = tasks["lstm_tasks"]
+    found["claims"] = {claim: told for claim, _, *told in judge(results)}
+    found["sentences"] = list(SENTENCES)
+    return json.loads(json.dumps(found))  # keys become strings
+
+
 def draw(work, results, folder):
-    """Draws the alignments and the curves; the pictures' names."""
+    """Draws the alignments and the curves by length."""
     details = {
         name: work.model([name]).translate(list(SENTENCES), return_details=True)
         for name in ALIGNED
         if name in results["bleu"]
     }
-    return {
-        "sentences": list(SENTENCES),
-        "alignments": draw_alignments(details, folder),
-        "lengths": draw_lengths(results, folder),
-    }
+    draw_alignments(details, folder)
+    draw_lengths(results, folder)
 
 
 def measure(work, cards):
@@ -110,7 +120,6 @@ def measure(work, cards):
         "joined_sources": {n: work.joined_sources(n) for n in JOINED},
         "perplexity": {name: work.perplexity(name) for name in models},
         "p": {},
-        "continuations": {name: work.continuations(name) for name in models},
         "artificial": {name: work.recipe(name) for name in ARTIFICIAL},
     }
     for name in translators:
@@ -269,19 +278,6 @@ class Work:
     def p_of_segments(self, one, other):
         """The p of the difference of perplexity of these two."""
         return paired_p(*(blocks(self.segments(n)["scores"]) for n in (one, other)))
-
-    def continuations(self, name):
-        """`[likeliest, drawn]` of each prompt."""
-        from keras_hub.samplers import TopPSampler
-
-        def run():
-            model, found = self.model([name]), []
-            for sampler in ("greedy", TopPSampler(**SAMPLER)):
-                model.compile(sampler=sampler)
-                found.append(model.generate(list(PROMPTS), max_length=WORDS))
-            return [list(pair) for pair in zip(*found, strict=True)]
-
-        return self._kept([name], "continuations", PROMPTS, SAMPLER, WORDS, run)
 
     def recipe(self, name):
         """The results of a recipe on artificial data, trained now."""

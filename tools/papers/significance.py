@@ -33,7 +33,6 @@ from tools.papers.verdicts import SURE
 
 LEAST = 3  # seeds below which nothing is said
 POWER = 0.8  # chance with which a difference is to be found
-MOST = 1000  # seeds that are tried
 DRAWS = 1000  # samples of sentences
 
 
@@ -87,13 +86,13 @@ class Estimate:
     sentences: float = 0.0
     count: int = 0
 
-    def error(self, seeds=None):
-        """The standard error of d, for this number of seeds or another."""
-        return math.sqrt(self.deviation**2 / (seeds or self.seeds) + self.sentences)
+    def error(self):
+        """The standard error of d."""
+        return math.sqrt(self.deviation**2 / self.seeds + self.sentences)
 
-    def freedom(self, seeds=None):
-        """The degrees of freedom of the test, likewise."""
-        n = seeds or self.seeds
+    def freedom(self):
+        """The degrees of freedom of the test."""
+        n = self.seeds
         parts = [(self.deviation**2 / n, n - 1), (self.sentences, self.count - 1)]
         parts = [(variance, free) for variance, free in parts if variance > 0]
         if not parts:
@@ -114,25 +113,11 @@ class Estimate:
         """The half width of the interval that covers the mean at 1 - `SURE`."""
         return float(stats.t.isf(SURE / 2, self.freedom()) * self.error())
 
-    def detectable(self, seeds=None):
-        """The difference that so many seeds find with the chance `POWER`."""
-        free = self.freedom(seeds)
+    def detectable(self):
+        """The difference that these seeds find with the chance `POWER`."""
+        free = self.freedom()
         reach = stats.t.isf(SURE / 2, free) + stats.t.isf(1 - POWER, free)
-        return float(reach * self.error(seeds))
-
-    def needed(self, difference):
-        """The seeds with which a difference of this size is found with the chance
-        `POWER`; None where `MOST` don't suffice: there are too few sentences."""
-        low, high = LEAST - 1, MOST  # the last that doesn't suffice, one that does
-        if self.detectable(high) > difference:
-            return None
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self.detectable(middle) <= difference:
-                high = middle
-            else:
-                low = middle
-        return high
+        return float(reach * self.error())
 
 
 def over_seeds(values):

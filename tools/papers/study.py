@@ -7,8 +7,8 @@
 The first works through all runs of `tools.papers.arms` that the table,
 docs/reproduction/study.jsonl, doesn't have, one after another, each in a process of its
 own; the second is one of them, which adds its line to the table. Stopped, and started
-again, it goes on where it was, within a run too. `--page` writes the study's part of
-docs/reproduction.md and its pictures: nothing is trained.
+again, it goes on where it was, within a run too. `--page` writes
+docs/reproduction.md and the study's pictures: nothing is trained.
 """
 
 import argparse
@@ -45,9 +45,9 @@ def main(argv=None):
     add("--page", action="store_true", help="write the page")
     arguments = parser.parse_args(argv)
     if arguments.page:
-        from tools.papers.study_page import write_page
+        from tools.papers.page import write_page
 
-        write_page(*read())
+        write_page()
         return 0
     if not arguments.run:
         jobs = plan(arguments.arms, arguments.seeds)

@@ -1,78 +1,40 @@
-"""The study's part of docs/reproduction.md, from its table of runs."""
+"""The study's part of docs/reproduction.md, and the table of verdicts."""
 
-import dataclasses
 import math
 
 import numpy as np
 
-from tools import ROOT, markdown
+from tools import markdown
 from tools.papers.arms import ARMS, EPOCHS, SEEDS, plan
-from tools.papers.claims import CLAIMS, PROBLEMS
+from tools.papers.claims import CLAIMS
 from tools.papers.counts import measure_of
 from tools.papers.significance import (
-    FAILS,
-    HOLDS,
     LEAST,
-    MOST,
-    NOT_RUN,
     POWER,
     UNTOLD,
     verdict,
 )
-from tools.papers.study_pictures import draw, pictures, runs_of
+from tools.papers.study_pictures import pictures, runs_of
 from tools.papers.verdicts import SURE, format_p
 
-PAGE = ROOT / "docs" / "reproduction.md"
-START, END = "<!-- study -->", "<!-- end of the study -->"
 COMMAND = "KERAS_BACKEND=jax OMP_NUM_THREADS=1 python -m tools.papers.study"
 PUBLISHED = {"location": "0.39", "local_m": "0.34", "local_p": "0.36"}  # AER
 SHOWN = 3  # contrasts of a claim that are shown one by one
 
 
-def write_page(results, failed, page=PAGE):
-    """Writes the study's part of the page anew, and its pictures beside it.
+def study(results, failed):
+    """The study's own part of the page, a list of Markdown blocks.
 
     Args:
         results, failed: of `tools.papers.study_table.read`.
-        page: the path.
-
-    Raises:
-        ValueError: if the page has no place for it.
     """
-    text = page.read_text(encoding="utf-8")
-    if text.count(START) != 1 or text.count(END) != 1:
-        raise ValueError(
-            f"{page} must have one line {START} and one {END}. "
-            f"Received: {text.count(START)} and {text.count(END)}"
-        )
-    before, rest = text.split(START)
-    draw(results, page.with_suffix(""))
-    text = before + study(results, failed) + rest.split(END)[1]
-    page.write_text(text, encoding="utf-8")
-
-
-def study(results, failed):
-    """The part of the page, Markdown, with the marks by which it is found again.
-
-    Args:
-        results, failed: see `write_page`.
-    """
-    found = [(claim, *verdict(claim.study, results)) for claim in CLAIMS if claim.study]
-    parts = [
-        START,
+    return [
         "## Several seeds",
         _introduction(results, failed),
         *_scores(results),
         *_alignments(results),
-        *_errors(results),
         *(f"![{words}](reproduction/{name})" for name, words, _ in pictures(results)),
-        "### The claims, by several seeds",
-        _method(),
-        _claims(found),
-        *_plainly(found, results),
-        END,
     ]
-    return "\n\n".join(parts)
 
 
 def _introduction(results, failed):
@@ -92,8 +54,8 @@ def _introduction(results, failed):
         enough = sum(count >= LEAST for count in seeds)
         done += (
             f"; {enough} of {len(ARMS)} arms have {LEAST} seeds or more. The rest is "
-            f"done by `{COMMAND}`, which goes on where it was stopped, and `python -m "
-            "tools.papers.study --page` writes this part anew"
+            f"done by `{COMMAND}`, which resumes where it was stopped, and `python -m "
+            "tools.papers.study --page` writes this page"
         )
     broken = [
         f"`{arm}`, seed {seed}: {row['failed']}" for (arm, seed), row in failed.items()
@@ -178,43 +140,39 @@ def _alignments(results):
     )
 
 
-def _errors(results):
-    runs = runs_of(results, "birnn")
-    if not runs:
-        return ()
-    nets = dict.fromkeys(name.split()[1] for name in runs[0].row["scores"])
-    rows = [
-        [f"`{net}`", *cells(runs, [f"{problem} {net}" for problem in PROBLEMS])]
-        for net in nets
-    ]
-    return (
-        f"Errors on the artificial data of Schuster & Paliwal 1997, {len(runs)} seeds.",
-        markdown.table(["net", *PROBLEMS], rows),
-    )
-
-
 # === Claims ===
 
 
-def _method():
+def method():
+    """How the study judges, in words."""
     return (
-        "Differences are taken seed by seed. Their error has two parts: the spread "
-        "over seeds and that over the test's sentences, resampled 1,000 times, the "
-        "same ones for all (`tools/papers/significance.py`). ± is the "
-        f"{1 - SURE:.0%} interval. A claim holds or does not if p is below {SURE}, "
-        f"with {LEAST} seeds or more. "
-        "Undecided claims give the difference that this many seeds find with a chance "
-        f"of {POWER:.0%}, and how many seeds one of the size at hand needs. If no "
-        "difference were real, up to one claim in twenty would still get a verdict."
+        "[The study](#several-seeds) trains five models of each kind. A difference is "
+        "taken seed by seed; its error has two parts, the spread over seeds and that "
+        "over the test's sentences, resampled 1,000 times, the same ones for all "
+        f"(`tools/papers/significance.py`). ± is the {1 - SURE:.0%} interval. A claim "
+        f"holds or does not if p is below {SURE}, with {LEAST} seeds or more; if no "
+        "difference were real, up to one claim in twenty would still get a verdict. "
+        f"Undecided claims give the detectable difference, found with a chance of "
+        f"{POWER:.0%}."
     )
 
 
-def _claims(found):
-    rows = [
-        [claim.text, claim.source, f"**{told}**", figures(claim.study, estimates, told)]
-        for claim, told, estimates in found
-    ]
-    heads = ["claim", "source", "by the study", "figures"]
+def claims(results, presets):
+    """The table of verdicts.
+
+    Args:
+        results: see `study`.
+        presets: dict of a claim to its verdict by the presets and the figures.
+    """
+    rows = []
+    for claim in CLAIMS:
+        by_study = "–"
+        if claim.study:
+            told, estimates = verdict(claim.study, results)
+            by_study = f"**{told}**: {figures(claim.study, estimates, told)}"
+        by_presets = ": ".join(presets.get(claim.text, ("–",)))
+        rows.append([claim.text, claim.source, by_study, by_presets])
+    heads = ["claim", "source", "five seeds", "presets"]
     return markdown.table(heads, rows, numbers_from=None)
 
 
@@ -240,41 +198,11 @@ def _statistic(one):
 
 def _figure(contrast, one, told):
     digits = max(measure_of(name).digits for _, _, name in contrast.terms) + 1
-    words = f"{contrast.words}: {one.mean:+.{digits}f}"
-    seeds = f"{one.seeds} seed{'s' * (one.seeds != 1)}"
+    words = f"{contrast.words} {one.mean:+.{digits}f}"
     if one.seeds < 2:
-        return f"{words}, {seeds}"
-    words += f" ± {one.interval:.{digits}f} ({format_p(one.p)}, {seeds})"
+        return words
+    words += f" ± {one.interval:.{digits}f}"
+    words += "" if one.p < 0.001 else f" ({format_p(one.p)})"
     if told != UNTOLD or one.seeds < LEAST or (one.p < SURE and one.mean > 0):
         return words
-    needed, size = one.needed(abs(one.mean)), f"{abs(one.mean):.{digits}f}"
-    if needed is not None:
-        more = f"{needed} seeds"
-    elif dataclasses.replace(one, deviation=0.0).detectable() > abs(one.mean):
-        more = f"more than these {one.count:,} sentences"
-    else:
-        more = f"more than {MOST:,} seeds"
-    reach = f"{one.detectable():.{digits}f}"
-    return f"{words}; {seeds} find a difference of {reach}, one of {size} needs {more}"
-
-
-def _plainly(found, results):
-    """The claims that did not reproduce, are undecided, or have not been run."""
-    by_verdict = {
-        told: [claim.text for claim, one, _ in found if one == told]
-        for told in (HOLDS, FAILS, UNTOLD, NOT_RUN)
-    }
-    lines = []
-    for told, words in (
-        (FAILS, "**Did not reproduce at this size**"),
-        (UNTOLD, "**Undecided**"),
-        (NOT_RUN, "**Not run yet**"),
-    ):
-        if by_verdict[told]:
-            lines.append(f"- {words}: {'; '.join(by_verdict[told])}.")
-    absent = [f"`{a}`" for a, _ in plan(seeds=1) if not runs_of(results, a)]
-    if absent:
-        lines.append(f"- **Arms without a run**: {', '.join(absent)}.")
-    without = [claim.text for claim in CLAIMS if not claim.study]
-    lines.append(f"- **Not part of the study**: {'; '.join(without)}.")
-    return ["\n".join(lines)]
+    return f"{words}, detectable {one.detectable():.{digits}f}"

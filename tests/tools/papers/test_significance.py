@@ -110,16 +110,6 @@ def test_the_power_is_that_of_the_noncentral_t():
         assert power == pytest.approx(0.8, abs=0.03)
 
 
-def test_the_seeds_that_a_difference_needs():
-    one = Estimate(3, 0.2, 0.5)
-    needed = one.needed(0.2)
-    assert one.detectable(needed) <= 0.2 < one.detectable(needed - 1)
-    assert needed == pytest.approx(0.5**2 * (1.96 + 0.84) ** 2 / 0.2**2, abs=4)
-    # The sentences alone leave an error of 0.3: no number of seeds will do.
-    assert Estimate(3, 0.2, 0.5, 0.09, 1000).needed(0.2) is None
-    assert Estimate(3, 0.2, 0.5, 0.09, 1000).needed(5.0) == 3
-
-
 def test_arms_without_a_difference_are_seldom_told_apart():
     """Seeds, sentences and their interaction drawn at random: p is below 0.05 in no
     more than 5% (and the interaction, counted twice, in less)."""

@@ -1,14 +1,16 @@
 """The study's part of the page, from runs that are made up."""
 
+import shutil
+
 import numpy as np
 import pytest
 
 from tools.papers.arms import ARMS
 from tools.papers.counts import bleu_counts, pack, reading_counts
+from tools.papers.page import PAGE, write_page
 from tools.papers.significance import better, verdict
-from tools.papers.study_page import END, PAGE, START, figures, study, write_page
-from tools.papers.study_pictures import pictures
-from tools.papers.study_table import TABLE, Result, read
+from tools.papers.study_page import claims, figures, study
+from tools.papers.study_table import Result
 
 pytestmark = pytest.mark.backend_free
 
@@ -46,22 +48,24 @@ def runs(seeds=3, **rights):
     }
 
 
+def told(found, failed=()):
+    return "\n\n".join([*study(found, dict(failed)), claims(found, {})])
+
+
 def test_without_a_run_all_is_told_as_not_run():
-    text = study({}, {})
-    assert text.startswith(START) and text.endswith(END)
+    text = told({})
     assert "**0 of 140 runs are done**; 0 of 28 arms have 3 seeds or more" in text
-    assert "| **not run** | – |" in text and "**holds**" not in text
-    assert "**Not part of the study**: an ensemble is better" in text
+    assert "| **not run**: – |" in text and "**holds**" not in text
     assert "svg" not in text
 
 
 def test_tables_have_means_and_deviations():
     found = runs(general=9, general_plain=7, none=5)
-    text = study(found, {})
+    text = told(found)
     values = [found["general", seed].score("bleu") for seed in (1, 2, 3)]
-    told = f"{np.mean(values):.1f} ± {np.std(values, ddof=1):.1f}"
+    mean = f"{np.mean(values):.1f} ± {np.std(values, ddof=1):.1f}"
     assert (
-        f"| `general` | {ARMS['general'].words} | 3 | 1,234,567 | 6 | {told} |" in text
+        f"| `general` | {ARMS['general'].words} | 3 | 1,234,567 | 6 | {mean} |" in text
     )
     # ln perplexity of 1.75 a token.
     assert "| 5.75 ± 0.00 |" in text
@@ -81,50 +85,45 @@ def test_captioners_have_a_table_and_claims():
             counts = {"captions": pack(np.column_stack([true, rest]))}
             row = {"arm": arm, "seed": seed, "parameters": 9_000, "seconds": 330}
             found[arm, seed] = Result({**row, "scores": {}, "counts": counts})
-    text = study(found, {})
+    text = told(found)
     words = ARMS["soft"].words
-    told = "72.0 ± 1.0 | 50.0 ± 0.0 | 50.0 ± 0.0"
-    assert f"| `soft` | {words} | 3 | 9,000 | 6 | {told} |" in text
+    assert f"| `soft` | {words} | 3 | 9,000 | 6 | 72.0 ± 1.0 | 50.0 ± 0.0" in text
     claim = next(x for x in text.splitlines() if x.startswith("| hard attention is be"))
-    assert "| **does not hold** | hard against soft: -20.00 ±" in claim
+    assert "| **does not hold**: hard against soft -20.00 ±" in claim
 
 
 def test_claims_are_told_plainly():
     found = runs(general=7, general_plain=9, none=5, none_forward=5)
     found |= runs(2, dot=9)
-    text = study(found, {})
+    text = told(found)
     attention = "attention is better than the last states alone"
     line = next(x for x in text.splitlines() if x.startswith(f"| {attention}"))
-    assert "| **holds** | general_plain against none: +" in line
-    assert "(p < 0.001, 3 seeds) |" in line
+    assert "| **holds**: general_plain against none +" in line and "(p" not in line
     feeding = next(x for x in text.splitlines() if x.startswith("| input feeding"))
-    assert "| **does not hold** | general against general_plain: -" in feeding
-    assert "- **Did not reproduce at this size**: input feeding is better" in text
+    assert "| **does not hold**: general against general_plain -" in feeding
     reversed_ = next(
         x for x in text.splitlines() if x.startswith("| without attention")
     )
-    assert "**undecided**" in reversed_ and "seeds find a difference of" in reversed_
+    assert "**undecided**" in reversed_ and "detectable" in reversed_
     dot = next(x for x in text.splitlines() if x.startswith("| dot is better than gen"))
-    assert "**undecided**" in dot and "2 seeds" in dot
-    assert "**Arms without a run**: `local_p`, `location_plain`" in text
+    assert "**undecided**" in dot and "detectable" not in dot
 
 
-def test_the_seeds_that_would_be_needed():
+def test_the_detectable_difference_is_told():
     found = {
         (arm, seed): Result({"arm": arm, "seed": seed, "scores": {"e": value}})
         for arm, values in {"a": (1.0, 2.0, 3.5), "b": (2.5, 2.0, 3.0)}.items()
         for seed, value in enumerate(values, start=1)
     }
     contrast = better("a", "b", "e")
-    told, estimates = verdict([contrast], found)
+    result, estimates = verdict([contrast], found)
     [one] = estimates
-    text = figures([contrast], estimates, told)
-    assert f"3 seeds find a difference of {one.detectable():.7f}" in text
-    assert f"one of {one.mean:.7f} needs {one.needed(one.mean)} seeds" in text
+    text = figures([contrast], estimates, result)
+    assert f"detectable {one.detectable():.7f}" in text
     # Of a single seed there is no deviation.
     single = {key: result for key, result in found.items() if key[1] == 1}
-    told, estimates = verdict([contrast], single)
-    assert figures([contrast], estimates, told) == "a against b: +1.5000000, 1 seed"
+    result, estimates = verdict([contrast], single)
+    assert figures([contrast], estimates, result) == "a against b +1.5000000"
 
 
 def test_of_many_contrasts_the_least_sure_is_shown():
@@ -143,34 +142,21 @@ def test_of_many_contrasts_the_least_sure_is_shown():
         better(("birnn", "n0"), ("birnn", other), words=f"n0 against {other}")
         for other in ("n3", "n1", "n2")
     ] + [better(("birnn", "n2"), ("birnn", "n1"), words="n2 against n1")]
-    told, estimates = verdict(contrasts, found)
-    text = figures(contrasts, estimates, told)
-    assert text.startswith("3 of 4 above 0; the least sure: n2 against n1: -")
+    result, estimates = verdict(contrasts, found)
+    text = figures(contrasts, estimates, result)
+    assert text.startswith("3 of 4 above 0; the least sure: n2 against n1 -")
 
 
 def test_runs_that_broke_off_are_told():
     failed = {("post_cold", 2): {"failed": "The loss is not finite"}}
-    text = study(runs(1, none=5), failed)
+    text = told(runs(1, none=5), failed)
     assert "Broken off: `post_cold`, seed 2: The loss is not finite." in text
 
 
-def test_only_the_studys_part_of_the_page_is_written(tmp_path):
-    page = tmp_path / "reproduction.md"
-    (tmp_path / "reproduction").mkdir()
+def test_the_committed_page_is_that_of_the_committed_figures(tmp_path):
+    shutil.copytree(PAGE.with_suffix(""), tmp_path / "reproduction")
     (tmp_path / "reproduction" / "study_old.svg").write_text("x")
-    page.write_text(f"before\n\n{START}\nold\n{END}\n\nafter\n")
-    found = runs(general=9, none=5)
-    write_page(found, {}, page)
-    text = page.read_text()
-    assert text == f"before\n\n{study(found, {})}\n\nafter\n"
+    write_page(tmp_path / "reproduction.md")
+    assert (tmp_path / "reproduction.md").read_text("utf-8") == PAGE.read_text("utf-8")
     names = {path.name for path in (tmp_path / "reproduction").iterdir()}
-    assert names == {name for name, *_ in pictures(found)}
-    page.write_text("no place for it")
-    with pytest.raises(ValueError, match="Received: 0 and 0"):
-        write_page(found, {}, page)
-
-
-def test_the_committed_page_is_that_of_the_committed_table():
-    text = PAGE.read_text(encoding="utf-8")
-    part = text[text.index(START) : text.index(END) + len(END)]
-    assert part == study(*read(TABLE))
+    assert names == {path.name for path in PAGE.with_suffix("").iterdir()}
