@@ -115,7 +115,7 @@ def check_equal(folder, straight):
 # === SIGKILL ===
 
 
-PLACES = ["half a checkpoint", "evaluating", "before a rename", "after the log"]
+PLACES = ["half a checkpoint", "evaluating", "before a rename", "validated"]
 
 
 def kill_and_go_on(runs, straight, folder, rng, moments):

@@ -106,8 +106,7 @@ PLACES = {
     "half a checkpoint": (np, "savez", _write_half),
     "before a rename": (os, "replace", _wait),
     "evaluating": (validation.Validation, "translate", _wait),
-    "before the log": (keras.callbacks.CSVLogger, "on_epoch_end", _wait),
-    "after the log": (checkpoint.Checkpoint, "on_epoch_end", _wait),
+    "validated": (checkpoint.Checkpoint, "on_epoch_end", _wait),
     "a step": (progress.Progress, "on_train_batch_end", _wait),
     "a full disk": (np, "savez", _fill_the_disk),
 }

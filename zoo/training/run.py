@@ -24,7 +24,6 @@ from zoo.training.fast.logit_free import compile_for_training
 from zoo.training.fast.process import choose_threads
 from zoo.training.fit.checkpoint import Checkpoint, Monitor, read_state
 from zoo.training.fit.loop import Loop
-from zoo.training.fit.run_files import load_weights
 from zoo.training.fit.validation import Scores
 from zoo.training.recipes.arguments import Arguments, recorded_options
 
@@ -230,10 +229,9 @@ class Run:
         if not (self.arguments.finish or loop.done):
             if not isinstance(validate, keras.callbacks.Callback):
                 validate = Scores(validate, self.say)
-            log = keras.callbacks.CSVLogger(loop.log, append=True)
-            loop.run([validate, *callbacks, log])
+            loop.run([validate, *callbacks])
         if distribution.devices == 1:  # on several, process 0 loads them to save them
-            load_weights(backbone, checkpoint.best_path)
+            checkpoint.load_best()
         self._reseed()
         return checkpoint.best
 

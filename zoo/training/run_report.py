@@ -24,7 +24,7 @@ from zoo.analysis.training_plot import (
 from zoo.files import write_bytes
 from zoo.strings import counted, duration
 from zoo.training.fit.checkpoint import read_state
-from zoo.training.fit.run_files import read_samples, translation_of
+from zoo.training.fit.samples import read_samples, translation_of
 
 _PAGE = Path(__file__).with_name("run_report.html")
 

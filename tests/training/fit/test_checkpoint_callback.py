@@ -4,7 +4,8 @@ import keras
 import pytest
 from keras import ops
 
-from zoo.training import Checkpoint, Monitor, load_state
+from zoo.training import Checkpoint, CheckpointError, Monitor, load_state
+from zoo.training.fit.checkpoint import FORMAT
 
 
 @pytest.fixture
@@ -62,17 +63,15 @@ def test_the_best_weights_are_kept_and_the_last_state(checkpoint, model, tmp_pat
         "plans": [[0]],
         "stopped": False,
         "stateful": {},
+        "format": FORMAT,
+        "log": [
+            {"epoch": epoch, "seconds": 2.0, "val_bleu": score}
+            for epoch, score in enumerate([1.0, 3.0, 3.0, 2.0])
+        ],
     }
     assert best_weight(model, tmp_path) == 3.0
     names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == ["best.weights.h5", "checkpoint.npz"]
-
-
-def test_what_is_monitored_has_a_direction():
-    for mode, better, worse in (("max", 2.0, 1.0), ("min", 1.0, 2.0)):
-        monitor = Monitor("a score", mode)
-        assert monitor.better(better, worse) and not monitor.better(worse, better)
-        assert monitor.better(worse, monitor.worst)
+    assert names == ["best.weights.h5", "checkpoint.npz", "log.csv"]
 
 
 @pytest.mark.parametrize(("scores", "best"), [([0.0], 0.0), ([1.0, math.nan], 1.0)])
@@ -106,6 +105,9 @@ def test_a_resumed_run_goes_on_counting(checkpoint, model, tmp_path):
     resumed.resume()
     assert run_epochs(resumed, model, [4.0, 9.0], first=2) == 2
     assert best_weight(model, tmp_path) == 5.0
+    rows = [f"{n},2.0,{score}" for n, score in enumerate((5.0, 1.0, 4.0))]
+    log = (tmp_path / "log.csv").read_text()
+    assert log.splitlines() == ["epoch,seconds,val_bleu", *rows]
     state = load_state(tmp_path / "checkpoint.npz", model)
     assert (state["best"], state["best_epoch"], state["seconds"]) == (5.0, 0, 6.0)
 
@@ -138,3 +140,31 @@ def test_a_failure_while_saving_leaves_the_previous_best(
         run_epochs(callback, model, [2.0], first=1)
     assert load_state(tmp_path / "checkpoint.npz", model)["epoch"] == 1
     assert best_weight(model, tmp_path) == 1.0
+
+
+def test_what_a_killed_run_left_is_put_right(checkpoint, model, tmp_path):
+    """It had written a row more than the checkpoint knows of, and half a file."""
+    run_epochs(checkpoint(), model, [5.0])
+    log = tmp_path / "log.csv"
+    before = log.read_bytes()
+    log.write_bytes(before + b"1,2.0,7")
+    (tmp_path / "checkpoint.part.npz").write_bytes(b"half")
+    resumed = checkpoint()
+    resumed.resume()
+    resumed.clean_up()
+    assert log.read_bytes() == before
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["best.weights.h5", "checkpoint.npz", "log.csv"]
+
+
+def test_best_weights_that_are_gone_or_cut_are_refused(checkpoint, model, tmp_path):
+    run_epochs(checkpoint(), model, [5.0])
+    resumed, path = checkpoint(), tmp_path / "best.weights.h5"
+    resumed.resume()
+    path.write_bytes(path.read_bytes()[:500])
+    for read in (resumed.clean_up, resumed.load_best):
+        with pytest.raises(CheckpointError, match="best.weights.h5, .* --restart"):
+            read()
+    path.unlink()
+    with pytest.raises(CheckpointError, match="best.weights.h5, .* --restart"):
+        resumed.clean_up()

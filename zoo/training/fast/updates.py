@@ -130,7 +130,8 @@ class _Tracked:
         grads = _dense(grads)
         norm = ops.stop_gradient(_over_replicas(global_norm(grads)))
         self.norm_sum.assign_add(norm)
-        self.norm_max.assign(ops.maximum(self.norm_max, norm))
+        # Not `maximum`: XLA's, on a CPU, passes over NaN.
+        self.norm_max.assign(ops.where(norm <= self.norm_max, self.norm_max, norm))
         self.norm_count.assign_add(1.0)
         self.last_rate.assign(ops.cast(self.learning_rate, "float32"))
         return super().apply(grads, trainable_variables)

@@ -1,8 +1,10 @@
 """Training state on disk: written aside and renamed, refused when it doesn't fit."""
 
-import base64
 import contextlib
+import csv
 import dataclasses
+import io
+import itertools
 import json
 import math
 import sys
@@ -10,14 +12,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import h5py
 import keras
 import numpy as np
 from keras import ops
 
 from zoo.checks import one_of
-from zoo.files import atomic_write
+from zoo.files import atomic_write, part_of, write_bytes
 from zoo.strings import counted
 from zoo.training.fast.updates import averaged_weights
+
+FORMAT = 2  # of the state
 
 
 class CheckpointError(ValueError):
@@ -90,18 +95,14 @@ def load_state(path: str | Path, model: Any, expected: Any = ()) -> dict[str, An
         arrays = [file[f"v{i}"] for i in range(len(file.files) - 1)]
     variables = _variables(model)
     wanted = [tuple(variable.shape) for variable in variables]
-    shapes = [array.shape for array in arrays]
-    if shapes != wanted:
-        pairs = enumerate(zip(wanted, shapes, strict=False))
-        shorter = min(len(wanted), len(shapes))
-        first = next((i for i, (a, b) in pairs if a != b), shorter)
-        name = f" ({variables[first].path})" if first < len(variables) else ""
-        raise CheckpointError(
-            f"The checkpoint {Path(path).name} is of another architecture: the "
-            f"model has {len(wanted)} variables, the file {len(shapes)}; they first "
-            f"differ at number {first}{name}. Expected {wanted[first : first + 1]}. "
-            f"Received: {shapes[first : first + 1]}"
-        )
+    found = [array.shape for array in arrays]
+    for number, (one, other) in enumerate(itertools.zip_longest(wanted, found)):
+        if one != other:
+            raise CheckpointError(
+                f"The checkpoint {Path(path).name} is of another architecture: the "
+                f"model has {len(wanted)} variables, the file {len(found)}; they first "
+                f"differ at number {number}. Expected {one}. Received: {other}"
+            )
     for variable, array in zip(variables, arrays, strict=True):
         variable.assign(array)
     return state
@@ -166,10 +167,8 @@ def get_generator() -> list[str] | None:
         return None
     import torch
 
-    states = [torch.get_rng_state()]
-    if torch.cuda.is_available():
-        states += torch.cuda.get_rng_state_all()
-    return [base64.b64encode(state.numpy().tobytes()).decode() for state in states]
+    states = [torch.get_rng_state(), *torch.cuda.get_rng_state_all()]
+    return [state.numpy().tobytes().hex() for state in states]
 
 
 def set_generator(texts: list[str] | None) -> None:
@@ -179,11 +178,10 @@ def set_generator(texts: list[str] | None) -> None:
     import torch
 
     states = [
-        torch.from_numpy(np.frombuffer(base64.b64decode(text), "uint8").copy())
-        for text in texts
+        torch.tensor(list(bytes.fromhex(text)), dtype=torch.uint8) for text in texts
     ]
     torch.set_rng_state(states[0])
-    if torch.cuda.is_available() and len(states) == 1 + torch.cuda.device_count():
+    if len(states) == 1 + torch.cuda.device_count():
         torch.cuda.set_rng_state_all(states[1:])
 
 
@@ -201,9 +199,8 @@ class Monitor:
         ValueError: for another mode.
 
     Example:
-        >>> monitor = Monitor("val_accuracy", "max", patience=2)
-        >>> monitor.better(0.9, than=0.8), monitor.exhausted(epochs=1)
-        (True, False)
+        >>> Monitor("val_accuracy", "max", patience=2).better(0.9, than=0.8)
+        True
     """
 
     name: str = "val_bleu"
@@ -223,20 +220,13 @@ class Monitor:
         """Returns whether a value beats another."""
         return value > than if self.mode == "max" else value < than
 
-    def exhausted(self, epochs: int) -> bool:
-        """Returns whether that many epochs without a new best are enough to stop."""
-        return self.patience is not None and epochs >= self.patience
-
-    def reached(self, best: float) -> bool:
-        """Returns whether the best value meets the goal."""
-        return self.goal is not None and not self.better(self.goal, best)
-
 
 class Checkpoint(keras.callbacks.Callback):
-    """Saves the whole training state after each epoch, and the best weights.
+    """Saves the whole training state after each epoch, the log and the best weights.
 
     Args:
-        path: file of the state, `.npz`; see `zoo.training.save_state`.
+        path: file of the state, `.npz`; see `zoo.training.save_state`. Beside it,
+            `log.csv` has the logs of all epochs.
         best_path: file of the best weights, `.weights.h5`.
         backbone: the model whose weights are kept.
         monitor: a `Monitor`.
@@ -268,6 +258,7 @@ class Checkpoint(keras.callbacks.Callback):
         self.writes = True  # of several processes, one writes
         self.best, self.best_epoch = monitor.worst, -1
         self.epochs, self.seconds = 0, 0.0  # completed
+        self.log: list[dict[str, Any]] = []  # of each epoch
         self.generator: list[str] | None = None
         self.plan: list[Any] = list(plan)
         self.plans: list[list[Any]] = []  # with the first epoch of each, in front
@@ -276,9 +267,11 @@ class Checkpoint(keras.callbacks.Callback):
         """Restores the model and itself from the file, whose state it returns.
 
         Raises:
-            CheckpointError: see `load_state`; and if the run had other callbacks.
+            CheckpointError: see `load_state`; and if the run had other callbacks, or
+                if the best weights are missing or damaged.
         """
-        state = load_state(self.path, self.model, self.identity)
+        expected = {**self.identity, "format": FORMAT}
+        state = load_state(self.path, self.model, expected)
         if (names := set(state["stateful"])) != set(self.stateful):
             raise CheckpointError(
                 f"The checkpoint {self.path} belongs to a run with other callbacks. "
@@ -286,19 +279,37 @@ class Checkpoint(keras.callbacks.Callback):
             )
         self.best, self.best_epoch = state["best"], state["best_epoch"]
         self.epochs, self.seconds = state["epoch"], state["seconds"]
-        self.generator = state["generator"]
+        self.log, self.generator = list(state["log"]), state["generator"]
         self.plans = [list(entry) for entry in state["plans"]]
         for name, part in self.stateful.items():
             part.resume(state["stateful"][name])
         return state
 
+    def clean_up(self) -> None:
+        """Removes what a killed run left behind, and checks the best weights."""
+        if self.best_epoch >= 0:
+            with _best_weights(self.best_path), h5py.File(self.best_path) as file:
+                file.visititems(lambda _, item: hasattr(item, "shape") and item[()])
+        for path in (self.path, self.best_path):
+            Path(part_of(path)).unlink(missing_ok=True)
+        self._write_log()
+
+    def load_best(self, model: Any = None) -> None:
+        """Loads the best weights into the backbone, or into a copy of it.
+
+        Raises:
+            CheckpointError: if they are missing or damaged.
+        """
+        with _best_weights(self.best_path):
+            (model or self.backbone).load_weights(self.best_path)
+
     @property
     def stop_reason(self) -> str:
         """Why the completed epochs are enough; "" if they aren't."""
         monitor, waited = self.monitor, self.epochs - 1 - self.best_epoch
-        if monitor.reached(self.best):
+        if monitor.goal is not None and not monitor.better(monitor.goal, self.best):
             return f"{monitor.name} {self.best:g}"
-        if monitor.exhausted(waited):
+        if monitor.patience is not None and waited >= monitor.patience:
             return f"no better {monitor.name} for {counted(waited, 'epoch')}"
         return ""
 
@@ -311,6 +322,9 @@ class Checkpoint(keras.callbacks.Callback):
         logs = logs or {}
         self.seconds += logs.get("seconds", 0.0)
         self.epochs = epoch + 1
+        # As it is when it is read.
+        row = json.dumps({"epoch": epoch, **dict(sorted(logs.items()))}, default=float)
+        self.log.append(json.loads(row))
         if self.monitor.better(logs[self.monitor.name], self.best):
             self.best, self.best_epoch = logs[self.monitor.name], epoch
             with averaged_weights(self.model):
@@ -318,6 +332,7 @@ class Checkpoint(keras.callbacks.Callback):
         reason = self.stop_reason
         self._note_plan(epoch)
         self.save(epoch + 1, stopped=bool(reason))
+        self._write_log()
         if reason:
             print(f"{reason}: stopped", file=sys.stderr)
             self.model.stop_training = True
@@ -341,9 +356,11 @@ class Checkpoint(keras.callbacks.Callback):
             **self.identity,
             "epoch": epoch,
             "step": step,
+            "format": FORMAT,
             "best": self.best,
             "best_epoch": self.best_epoch,
             "seconds": self.seconds,
+            "log": self.log,
             "plans": self.plans,
             "generator": get_generator(),
             "stopped": stopped,
@@ -355,3 +372,24 @@ class Checkpoint(keras.callbacks.Callback):
     def _note_plan(self, epoch):
         if not self.plans or self.plans[-1][1:] != self.plan:
             self.plans.append([epoch, *self.plan])
+
+    def _write_log(self):
+        """Writes the log of all epochs anew."""
+        text = io.StringIO()
+        writer = csv.DictWriter(text, dict.fromkeys(itertools.chain(*self.log)))
+        if self.log:
+            writer.writeheader()
+        writer.writerows(self.log)
+        write_bytes(self.path.with_name("log.csv"), text.getvalue().encode())
+
+
+@contextlib.contextmanager
+def _best_weights(path):
+    try:
+        yield
+    # Which error it is depends on what is damaged: OSError, KeyError, RuntimeError, …
+    except Exception as error:
+        raise CheckpointError(
+            f"{path}, the weights of the best epoch so far, can't be read: put it "
+            f"back, or start afresh with --restart. Received: {error}"
+        ) from error

@@ -3,12 +3,10 @@
 import math
 import time
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import keras
 
-from zoo.files import part_of
 from zoo.training.batches.dataset import as_dataset
 from zoo.training.distribute import Distribution
 from zoo.training.fast.updates import Statistics, read_statistics
@@ -21,7 +19,6 @@ from zoo.training.fit.checkpoint import (
     set_metrics,
 )
 from zoo.training.fit.progress import Logs, Progress, StepCallbacks
-from zoo.training.fit.run_files import check_weights, trim_log, trim_samples
 
 READ_EVERY = 50  # steps between two reads of the losses: the host waits for the device
 # A loss this many times the first (or 1) has diverged, even if it is still finite.
@@ -40,7 +37,6 @@ class Loop:
         model: the compiled task, its optimizer built.
         batches: the `PairBatches` or `ArrayBatches` to train on.
         checkpoint: a new `Checkpoint`, which resumes from its file if there is one.
-            `log.csv` and `samples.jsonl` are in the same folder.
         epochs: passes over the data.
         distribution: a `zoo.training.distribute.Distribution`; one device by default.
             Only process 0 writes and calls the callbacks given to `run`.
@@ -63,14 +59,14 @@ class Loop:
     ):
         self.model, self.batches, self.epochs = model, batches, epochs
         self.checkpoint, self.distribution = checkpoint, distribution or Distribution()
-        self.log = checkpoint.path.parent / "log.csv"
-        self.samples = checkpoint.path.parent / "samples.jsonl"
         checkpoint.writes = self.distribution.main
         checkpoint.set_model(model)
         self.state: dict[str, Any] = {}
-        self._resume(first=True)
+        self._resume()
         if self.distribution.main:
-            self._clean_up()
+            checkpoint.clean_up()
+            if not checkpoint.epochs:
+                checkpoint.path.with_name("samples.jsonl").unlink(missing_ok=True)
 
     @property
     def done(self) -> bool:
@@ -87,7 +83,7 @@ class Loop:
                 its logs, which must hold what the checkpoint monitors.
 
         Raises:
-            FloatingPointError: if the loss or the weights are not finite.
+            NotFiniteError: if the loss or the weights are not finite.
             Interrupted: after SIGINT or SIGTERM within `interrupts.catching`; the state
                 has been saved.
             OSError: if a file can't be written; earlier files stay as they were.
@@ -96,26 +92,12 @@ class Loop:
             self.checkpoint.save(epoch=0)
             self._resume()
         while not self.done:
-            try:
-                self._fit(callbacks)
-            except NotFiniteError as error:
-                interrupts.release()
-                raise FloatingPointError(self._explain(error)) from error
+            self._fit(callbacks)
             self._resume()
 
-    def _clean_up(self):
-        """Removes what a killed run left behind."""
-        checkpoint = self.checkpoint
-        if checkpoint.best_epoch >= 0:
-            check_weights(checkpoint.best_path)
-        for path in (checkpoint.path, checkpoint.best_path, self.log, self.samples):
-            Path(part_of(path)).unlink(missing_ok=True)
-        trim_log(self.log, checkpoint.epochs)
-        trim_samples(self.samples, checkpoint.epochs)
-
-    def _resume(self, first=False):
+    def _resume(self):
         self.distribution.wait()  # until process 0 has written it
-        if not first or self.checkpoint.path.exists():
+        if self.checkpoint.path.exists():
             self.state = self.checkpoint.resume()
         place = [self.state.get(name) for name in ("epoch", "step")]
         self.distribution.agree("epoch and step of the checkpoint", place)
@@ -125,10 +107,17 @@ class Loop:
         epoch, start = self.state["epoch"], self.state["step"]
         self.batches.set_epoch(epoch)
         steps = len(self.batches) - start
+        main = self.distribution.main
+        progress = Progress(
+            self.batches,
+            seconds=5.0 if main else math.inf,
+            earlier=self.state.get("epoch_seconds", 0.0),
+        )
+        guard = EpochGuard(self, progress)
         callbacks = StepCallbacks(
             [
-                *(self._each_step(epoch, start) if steps else []),
-                *([*callbacks, self.checkpoint] if self.distribution.main else []),
+                *([progress, Statistics(), guard] if steps else []),
+                *([*callbacks, self.checkpoint] if main else []),
                 keras.callbacks.LambdaCallback(on_epoch_end=self._stop_together),
             ],
             add_history=True,
@@ -144,7 +133,7 @@ class Loop:
         alone = self.distribution.devices == 1
         self.model.fit(
             as_dataset(self.batches, steps) if alone else self.batches,
-            # `fit` counts the batches before `set_order` drops those already done.
+            # `fit` counts the batches before the guard drops those already done.
             steps_per_epoch=steps if start else None,
             epochs=epoch + 1 if start else self.epochs,
             initial_epoch=epoch,
@@ -153,51 +142,18 @@ class Loop:
             callbacks=callbacks,
         )
 
-    def _each_step(self, first, start):
-        """The callbacks of all processes, called at each step."""
-
-        def set_order(epoch, logs):
-            self.batches.set_epoch(epoch, start if epoch == first else 0)
-
-        order = keras.callbacks.LambdaCallback(on_epoch_begin=set_order)
-        progress = Progress(
-            self.batches,
-            seconds=5.0 if self.distribution.main else math.inf,
-            earlier=self.state.get("epoch_seconds", 0.0),
-            epochs=self.epochs,
-        )
-        return [order, progress, Statistics(), EpochGuard(self, progress)]
-
     def _stop_together(self, epoch, logs):
         """Waits for process 0's validation, and stops if it does."""
         stop = self.distribution.broadcast(bool(self.model.stop_training))
         self.model.stop_training = stop
 
-    def _explain(self, error):
-        """Describes a loss that is not finite."""
-        found = read_statistics(self.model.optimizer, reset=False)
-        numbers = ", ".join(f"{k.replace('_', ' ')} {v:g}" for k, v in found.items())
-        told = f" Of this epoch: {numbers}." if found else ""
-        return (
-            f"{error}.{told} Training stops, and the last checkpoint is as it was. A "
-            "lower learning rate may help, or clipping at a smaller norm"
-        )
-
 
 class NotFiniteError(FloatingPointError):
-    """A loss or weights that are not finite, or a loss beyond `LIMIT`.
-
-    Attributes:
-        epoch, step: the batch's place, counted from 0.
-    """
-
-    def __init__(self, reason: str, epoch: int, step: int):
-        super().__init__(f"{reason} in epoch {epoch + 1}, step {step + 1}")
-        self.epoch, self.step = epoch, step
+    """A loss or weights that are not finite, or a loss beyond `LIMIT`."""
 
 
 class EpochGuard(keras.callbacks.Callback):
-    """Saves the state within an epoch, ends an interrupted run, finds a bad loss.
+    """Orders an epoch's batches, saves within it, ends a run, finds a bad loss.
 
     The state is saved at the checkpoint's intervals, at the end of an epoch before its
     validation, and when the run is interrupted (see `zoo.training.fit.interrupts`).
@@ -218,9 +174,10 @@ class EpochGuard(keras.callbacks.Callback):
         self.bound: float | None = None  # for the losses of this run
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
-        """Restores the metrics of a resumed epoch and holds signals back."""
+        """Puts the batches into their order, restores metrics, holds signals back."""
         self.epoch, self.saved = epoch, time.monotonic()
         self.losses: list[tuple[int, Any]] = []
+        self.batches.set_epoch(epoch, self.resumed["step"] if self.resumed else 0)
         if self.resumed:
             set_metrics(self.model, self.resumed["metrics"])
             self.resumed = None
@@ -240,7 +197,7 @@ class EpochGuard(keras.callbacks.Callback):
     def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
         """Saves, or reads the losses, if either is due."""
         step = self.batches.start + batch + 1
-        self.losses.append((step - 1, (logs or {})["loss"]))
+        self.losses.append((step, (logs or {})["loss"]))
         if batch + 1 == len(self.batches):  # the end of the epoch saves
             self._check_losses()  # while the epoch's statistics are there
             self.generator = get_generator()
@@ -276,7 +233,7 @@ class EpochGuard(keras.callbacks.Callback):
             seconds = self.progress.elapsed()
             self.checkpoint.save(self.epoch, step, epoch_seconds=seconds, **within)
         except FloatingPointError as error:
-            raise NotFiniteError(str(error), self.epoch, step - 1) from error
+            raise self._stop(str(error), step) from error
 
     def _check_losses(self):
         """Reads the losses since the last check.
@@ -284,15 +241,23 @@ class EpochGuard(keras.callbacks.Callback):
         They are running means: once one is not finite, neither are those after it. (A
         loss beyond the bound may come back; then the run has recovered.)
         """
-        if self.losses and self.bound is None:
-            self.bound = LIMIT * max(1.0, abs(float(self.losses[0][1])))
-        if self.losses and not self._sound(self.losses[-1][1]):
-            step, loss = next(
-                (s, float(v)) for s, v in self.losses if not self._sound(v)
-            )
-            raise NotFiniteError(f"The loss is {loss:g}", self.epoch, step)
-        self.losses = []
+        losses, self.losses = self.losses, []
+        if losses and self.bound is None:
+            self.bound = LIMIT * max(1.0, abs(float(losses[0][1])))
+        if losses and not self._sound(losses[-1][1]):
+            step, loss = next((s, v) for s, v in losses if not self._sound(v))
+            raise self._stop(f"The loss is {float(loss):g}", step)
 
     def _sound(self, loss):
         loss = float(loss)
         return math.isfinite(loss) and abs(loss) <= self.bound
+
+    def _stop(self, reason, step):
+        found = read_statistics(self.model.optimizer, reset=False)
+        numbers = ", ".join(f"{k.replace('_', ' ')} {v:g}" for k, v in found.items())
+        told = f" Of this epoch: {numbers}." if found else ""
+        return NotFiniteError(
+            f"{reason} in epoch {self.epoch + 1}, step {step}.{told} Training stops, "
+            "and the last checkpoint is as it was. A lower learning rate may help, or "
+            "clipping at a smaller norm"
+        )

@@ -16,7 +16,7 @@ from zoo.training.distribute import Distribution
 from zoo.training.fast.updates import averaged_weights
 from zoo.training.fit.checkpoint import get_generator, set_generator
 from zoo.training.fit.progress import Logs, epoch_line
-from zoo.training.fit.run_files import append_samples, make_samples
+from zoo.training.fit.samples import append_samples, make_samples
 from zoo.training.losses import Perplexity, SmoothedCrossEntropy
 
 

@@ -24,7 +24,6 @@ from zoo.training.config import ConfigurationError, refused_as
 from zoo.training.fit.averaging import EpochWeights, average_weights
 from zoo.training.fit.checkpoint import CheckpointError, Monitor, read_state
 from zoo.training.fit.progress import TensorBoard
-from zoo.training.fit.run_files import load_weights
 from zoo.training.fit.validation import Validation
 from zoo.training.losses import SmoothedCrossEntropy
 from zoo.training.recipes.fine_tuning import old_tests, warn
@@ -263,7 +262,7 @@ class Translation:
         if self.epoch_weights:
             self._average()
         elif run.distribution.devices > 1:
-            load_weights(self.translator.backbone, run.loop.checkpoint.best_path)
+            run.loop.checkpoint.load_best(self.translator.backbone)
         self.translator = run.save(self.translator)
         results = {name: self._score(name, *test) for name, test in tests.items()}
         if run.start is not None:
