@@ -1,0 +1,1 @@
+"""The drawings of docs/drawings: python -m tools.site.drawings"""

@@ -1,0 +1,151 @@
+"""Drawings of recurrent nets and of models with one vector between two of them."""
+
+from tools.site.drawings.pen import Drawing
+
+
+def birnn():
+    d = Drawing("A bidirectional RNN, unfolded over four steps", 640, 300)
+    xs = [140, 260, 380, 500]
+    inputs = d.row(xs, 260, [f"x_{t}" for t in range(1, 5)], "input")
+    ahead = d.row([x - 22 for x in xs], 185, [f"→h_{t}" for t in range(1, 5)])
+    back = d.row([x + 22 for x in xs], 110, [f"←h_{t}" for t in range(1, 5)], "memory")
+    outputs = d.row(xs, 35, [f"y_{t}" for t in range(1, 5)], "output")
+    for t in range(4):
+        d.arrow(inputs[t], ahead[t])
+        d.path((xs[t] + 22, 243), back[t])
+        d.path((xs[t] - 22, 168), (xs[t] - 22, 52))
+        d.arrow(back[t], outputs[t])
+    for t in range(3):
+        d.arrow(ahead[t], ahead[t + 1])
+        d.arrow(back[t + 1], back[t])
+    d.arrow(d.point(20, 185), ahead[0])
+    d.arrow(d.point(600, 110), back[3])
+    d.words(48, 150, "reads\nforwards")
+    d.words(598, 76, "reads\nbackwards")
+    return d
+
+
+def lstm():
+    d = Drawing("The LSTM cell: a state that is added to, and three gates", 640, 330)
+    d.frame(90, 30, 460, 250, "LSTM cell, step t")
+    before, after = d.point(40, 75), d.point(610, 75)
+    forget, add = d.circle(190, 75, "×", "gate"), d.circle(330, 75, "+", "gate")
+    d.arrow(before, forget)
+    d.arrow(forget, add)
+    d.arrow(add, after)
+    d.text(40, 56, "c_{t-1}")
+    d.text(604, 56, "c_t")
+    f, i, c, o = d.row(
+        [190, 290, 370, 450],
+        200,
+        ["f_t\nσ", "i_t\nσ", "ĉ_t\ntanh", "o_t\nσ"],
+        "gate",
+        width=52,
+        height=46,
+    )
+    new = d.circle(330, 130, "×", "gate")
+    d.text(480, 120, "tanh")
+    out = d.circle(510, 165, "×", "gate")
+    d.arrow(f, forget)
+    d.arrow(i, new)
+    d.arrow(c, new)
+    d.arrow(new, add)
+    d.path((480, 75), (480, 108))
+    d.path((480, 132), out)
+    d.path((450, 177), (450, 165), out)
+    d.arrow(out, d.point(610, 165))
+    d.text(604, 147, "h_t")
+    d.path((40, 255), (450, 255), head=False)
+    for node in (f, i, c, o):
+        d.path((node.x, 255), node)
+    d.text(40, 238, "h_{t-1}")
+    x = d.box(130, 305, "x_t", "input")
+    d.path(x, (130, 255))
+    d.words(330, 305, "each gate reads [h_{t-1}; x_t]")
+    return d
+
+
+def gru():
+    d = Drawing(
+        "The gated unit of Cho et al.: a reset gate and an update gate", 640, 315
+    )
+    d.frame(90, 30, 460, 230, "GRU, step t")
+    d.path((40, 75), (300, 75), head=False)
+    d.text(40, 56, "h_{t-1}")
+    reset = d.circle(190, 130, "×", "gate")
+    d.path((190, 75), reset)
+    r = d.box(130, 200, "r_t\nσ", "gate", 52, 46)
+    z = d.box(430, 200, "z_t\nσ", "gate", 52, 46)
+    candidate = d.box(290, 165, "h̃_t\ntanh", "state", 60, 46)
+    mix = d.circle(430, 75, "", "gate", 40)
+    d.text(430, 75, "mix", size=13, kind="words")
+    d.path((300, 75), mix)
+    d.path((130, 177), (130, 130), reset)
+    d.arrow(reset, candidate)
+    d.path(candidate, (350, 165), (350, 100), (411, 84))
+    d.arrow(z, mix)
+    d.arrow(mix, d.point(610, 75))
+    d.text(604, 56, "h_t")
+    x = d.box(290, 285, "x_t", "input")
+    d.arrow(x, candidate)
+    d.path((290, 245), (130, 245), r)
+    d.path((290, 245), (430, 245), z)
+    d.words(330, 280, "both gates read x_t and h_{t-1}", anchor="start")
+    d.words(330, 298, "h_t = z_t h_{t-1} + (1 - z_t) h̃_t", anchor="start")
+    return d
+
+
+def encoder_decoder():
+    d = Drawing("RNN encoder–decoder: one vector c at every step", 680, 270)
+    source = d.row([70, 150, 230], 235, ["x_1", "x_2", "x_3"], "input")
+    states = d.row([70, 150, 230], 160, ["h_1", "h_2", "h_3"])
+    c = d.box(320, 160, "c", "memory", 44, 44)
+    decoder = d.row([420, 510, 600], 160, ["s_1", "s_2", "s_3"], "state")
+    words = d.row([420, 510, 600], 40, ["y_1", "y_2", "y_3"], "output")
+    for x, h in zip(source, states, strict=True):
+        d.arrow(x, h)
+    d.arrow(states[0], states[1])
+    d.arrow(states[1], states[2])
+    d.arrow(states[2], c)
+    d.path((320, 182), (320, 225), (600, 225), head=False)
+    d.path((320, 138), (320, 100), (575, 100), head=False)
+    for s, y in zip(decoder, words, strict=True):
+        d.path((s.x, 225), s)
+        d.arrow(s, y)
+        d.path((s.x - 25, 100), (s.x - 15, 57))
+    for t in (0, 1):
+        d.arrow(decoder[t], decoder[t + 1])
+        d.arrow(words[t], decoder[t + 1], kind="faint")
+    d.words(440, 248, "c: the summary of the whole source")
+    return d
+
+
+def seq2seq():
+    d = Drawing(
+        "seq2seq: the source is read backwards, its last state starts the decoder",
+        720,
+        270,
+    )
+    xs = [60, 140, 220]
+    source = d.row(xs, 235, ["x_3", "x_2", "x_1"], "input")
+    ys = [340, 430, 520, 610]
+    fed = d.row(ys, 235, ["start", "y_1", "y_2", "y_3"], "input")
+    top = d.row(ys, 35, ["y_1", "y_2", "y_3", "end"], "output")
+    layers = []
+    for y in (165, 105):
+        layers.append(d.row([*xs, *ys], y, [""] * 7, "state", width=46, height=32))
+    d.text(60, 165, "h")
+    d.text(60, 105, "h")
+    for layer in layers:
+        for one, other in zip(layer, layer[1:], strict=False):
+            d.arrow(one, other)
+    for below, above in zip([*source, *fed], layers[0], strict=True):
+        d.arrow(below, above)
+    for below, above in zip(*layers, strict=True):
+        d.arrow(below, above)
+    for below, above in zip(layers[1][3:], top, strict=True):
+        d.arrow(below, above)
+    d.frame(256, 78, 46, 116)
+    d.words(280, 46, "v: all that\nis passed on")
+    d.words(140, 262, "the source, backwards")
+    return d
