@@ -1,7 +1,5 @@
 """`load_tfa` refuses what it can't load whole, and then changes no layer."""
 
-import importlib.util
-
 import keras
 import numpy as np
 import pytest
@@ -35,86 +33,38 @@ def refused(path, layers, error, match):
             np.testing.assert_array_equal(old, to_numpy(variable.value))
 
 
+def attention(cls, *arguments, **options):
+    return {"attention": lambda: cls(*arguments, **options)}
+
+
+GENERAL = MultiplicativeAttention("general")
+WIDER = {"units": 8, "vector": "linear"}
+
+
 @pytest.mark.parametrize(
     "name, changed, match",
     [
         ("luong", {"units": 8}, r"_cell/kernel.*\(13, 24\).*\(14, 24\)"),
-        (
-            "bahdanau_normalized",
-            {"units": 8},
-            r"_attention_layers/0/kernel.*\(12, 8\).*\(12, 10\)",
-        ),
+        ("luong", {"input_feeding": False}, r"\(5, 24\).*Received: \(14, 24\)"),
+        ("luong", {"cells": lambda: GRUCell(UNITS)}, r"_cell/kernel.*\(14, 18\)"),
+        ("luong", {"cells": lambda: LSTMCell(6, use_bias=False)}, "lacks.*_cell/bias"),
+        ("luong", {"cells": lambda: [LSTMCell(6), LSTMCell(6)]}, "_cell .* no 'cells'"),
+        ("luong", attention(AdditiveAttention, 7), "Received: AdditiveAttention"),
+        ("luong", attention(MultiplicativeAttention, "dot"), "general.*'dot'"),
+        ("luong", attention(HardAttention, GENERAL), "Received: HardAttention$"),
+        ("luong", attention(LocalPredictiveAttention), "LocalPred.*'general'"),
+        ("luong_scaled", {"cells": lambda: GRUCell(UNITS)}, r"_cell/bias.*\(18,\)"),
+        ("stacked", {"cells": lambda: LSTMCell(UNITS)}, "1 cells. Received: 2"),
+        ("bahdanau", attention(MultiplicativeAttention, "general"), "needs Additive"),
+        ("bahdanau", attention(ConcatAttention, 7), "Received: ConcatAttention"),
+        ("bahdanau", attention(AdditiveAttention, 7, use_bias=True), "'attention_b'"),
+        ("bahdanau", WIDER, 'no attention layer.*vector="context"'),
+        ("bahdanau_normalized", attention(AdditiveAttention, 7), "lacks.*attention_b"),
+        ("bahdanau_normalized", {"units": 8}, r"0/kernel.*\(12, 8\).*\(12, 10\)"),
         (
             "bahdanau_normalized",
             {"units": UNITS, "vector": "context"},
-            "variables at decoder/rnn that AttentionCell lacks.*_attention_layers",
-        ),
-        ("luong", {"input_feeding": False}, r"\(5, 24\).*Received: \(14, 24\)"),
-        (
-            "luong",
-            {"cells": lambda: GRUCell(UNITS, reset_after=True)},
-            r"_cell/kernel.*\(14, 18\).*Received: \(14, 24\)",
-        ),
-        (
-            "luong_scaled",
-            {"cells": lambda: GRUCell(UNITS)},
-            r"_cell/bias.*\(18,\).*Received: \(2, 18\)",
-        ),
-        (
-            "luong",
-            {"cells": lambda: LSTMCell(UNITS, use_bias=False)},
-            "lacks.*_cell/bias",
-        ),
-        (
-            "luong",
-            {"cells": lambda: [LSTMCell(UNITS), LSTMCell(UNITS)]},
-            "no 'cells' at decoder/rnn/_cell.*it has",
-        ),
-        ("stacked", {"cells": lambda: LSTMCell(UNITS)}, "1 cells. Received: 2"),
-        (
-            "luong",
-            {"attention": lambda: AdditiveAttention(7)},
-            "a MultiplicativeAttention.*Received: AdditiveAttention",
-        ),
-        (
-            "luong",
-            {"attention": lambda: MultiplicativeAttention("dot")},
-            "general.*Received: MultiplicativeAttention.*'dot'",
-        ),
-        (
-            "bahdanau",
-            {"attention": lambda: MultiplicativeAttention("general")},
-            "an AdditiveAttention. Received: Multiplicative",
-        ),
-        (
-            "bahdanau",
-            {"attention": lambda: ConcatAttention(7)},
-            "an AdditiveAttention. Received: ConcatAttention",
-        ),
-        (
-            "luong",
-            {"attention": lambda: HardAttention(MultiplicativeAttention("general"))},
-            r"Attention\(general\). Received: HardAttention$",
-        ),
-        (
-            "luong",
-            {"attention": lambda: LocalPredictiveAttention()},
-            r"Received: LocalPredictiveAttention\(score='general'\)$",
-        ),
-        (
-            "bahdanau",
-            {"units": 8, "vector": "linear"},
-            'no attention layer.*vector="context"',
-        ),
-        (
-            "bahdanau",
-            {"attention": lambda: AdditiveAttention(7, use_bias=True)},
-            "no 'attention_b'",
-        ),
-        (
-            "bahdanau_normalized",
-            {"attention": lambda: AdditiveAttention(7)},
-            "lacks.*attention_b",
+            "decoder/rnn of .* AttentionCell lacks.*_attention_layers",
         ),
     ],
 )
@@ -125,10 +75,10 @@ def test_other_layers_than_the_checkpoints_are_refused(name, changed, match):
 def test_layers_of_other_kinds_and_places_are_refused():
     layers, path = make("luong"), FOLDER / "luong"
     cell = layers["decoder/rnn"]
+    refused(path, {}, ValueError, r"a layer for each place.*Received: \{\}")
     refused(path, {**layers, "decoder/rnm": cell}, PresetError, "did you mean rnn")
-    refused(
-        path, {**layers, "decoder": cell}, PresetError, "must be an AttentionWrapper"
-    )
+    for name in ("decoder", ""):
+        refused(path, {**layers, name: cell}, PresetError, "must be an AttentionW")
     refused(path, {**layers, "encoder": keras.layers.LSTMCell(3)}, ValueError, "built")
     drop = keras.layers.Dropout(0.1)
     drop.build((None, 3))
@@ -142,22 +92,7 @@ def test_layers_of_other_kinds_and_places_are_refused():
     changed = make("luong_scaled", cells=lambda: gru_cell)
     refused(FOLDER / "luong_scaled", changed, ValueError, "update='replace'")
     cell.enable_lora(2)
-    refused(path, layers, ValueError, "before LoRA is added")
-
-
-def test_the_root_is_called_so():
-    cell, path = make("luong")["decoder/rnn"], FOLDER / "luong"
-    refused(path, {"": cell}, PresetError, "^the root of .*luong must be an Attention")
-    refused(path, {"": cell.cells[0]}, PresetError, "no 'kernel' at its root")
-    drop = keras.layers.Dropout(0.1)
-    refused(path, {"": drop}, ValueError, "Received: '': Dropout")
-    with pytest.raises(ValueError, match="Received: '': <Dense"):
-        load_tfa(path, {"": keras.layers.Dense(3)})
-
-
-def test_no_layers_are_refused():
-    with pytest.raises(ValueError, match=r"a layer for each place.*Received: \{\}"):
-        load_tfa(FOLDER / "luong", {})
+    refused(path, layers, ValueError, "before LoRA is added.*LoRA for decoder")
 
 
 @pytest.mark.parametrize("name", ["decoder/output_layer", "decoder/embedding"])
@@ -165,16 +100,8 @@ def test_no_layers_are_refused():
 def test_quantized_layers_are_refused(name, mode):
     layers = make("luong")
     layers[name].quantize(mode)
-    wanted = f"before quantization. Received: .*int8 for {name}/(kernel|embeddings)"
+    wanted = f"before quantization.* Received: .*int8 for {name}/(kernel|embeddings)"
     refused(FOLDER / "luong", layers, ValueError, wanted)
-
-
-def test_without_tensorflow_the_error_says_what_needs_it(monkeypatch):
-    real = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda n: None if n == "tensorflow" else real(n)
-    )
-    refused(FOLDER / "luong", make("luong"), ImportError, "checkpoint.*needs Tensor")
 
 
 def test_damaged_and_foreign_files_are_refused(tmp_path):
@@ -254,17 +181,17 @@ ONES = np.ones((12, 9), "float32")
         ),
         (
             {"_attention_mechanisms": [{"attention_score_bias": np.float32(0)}]},
-            "monotonic attention, which zoo doesn't have",
+            "monotonic attention, which zoo lacks",
         ),
         ({"_attention_layers": [{}]}, "no 'kernel'"),
         (
             {"_attention_layers": [{"kernel": ONES, "bias": ONES[0]}]},
             "lacks: root/_attention_layers/0/bias",
         ),
-        ({"_attention_layers": [{"kernel": {}}]}, "no variable at .*kernel"),
+        ({"_attention_layers": [{"kernel": {}}]}, "kernel of .* has no value"),
         (
             {"_attention_layers": [{"kernel": ONES.astype("int32")}]},
-            "must hold floats. Received: int32",
+            "must hold floats",
         ),
         (
             {"_attention_layers": [{"kernel": ONES * np.nan}]},

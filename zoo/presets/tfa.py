@@ -6,7 +6,6 @@ is executed.
 """
 
 import contextlib
-import importlib.util
 from typing import Any
 
 import numpy as np
@@ -68,19 +67,17 @@ def load_tfa(path: StrPath, layers: dict[str, Any]) -> None:
     checkpoint = _Checkpoint(path)
     assignments: list[tuple[Any, np.ndarray]] = []
     for name, layer in layers.items():
-        node = checkpoint.root
-        for part in filter(None, name.split("/")):
-            node = node.child(part)
+        checkpoint.find(name)
         if not getattr(layer, "built", False):
             raise ValueError(
                 f"Layers must be built before they are loaded. Received: {name!r}: "
                 f"{layer!r}"
             )
-        assignments += _read(layer, node)
-        if unread := node.unread():
-            raise PresetError(
-                f"{path} has variables at {node.name or 'its root'} that "
-                f"{type(layer).__name__} lacks: {', '.join(unread)}"
+        assignments += _read(layer, checkpoint, name)
+        if unread := checkpoint.unread_below(name):
+            raise checkpoint.refused(
+                name,
+                f"has variables that {type(layer).__name__} lacks: {', '.join(unread)}",
             )
     for variable, array in assignments:
         variable.assign(array)
@@ -92,15 +89,9 @@ def load_tfa(path: StrPath, layers: dict[str, Any]) -> None:
 
 
 class _Checkpoint:
-    """A checkpoint that is open for reading, and the tree of its objects."""
+    """A checkpoint's variables, and the tree of attributes that leads to them."""
 
     def __init__(self, path):
-        if importlib.util.find_spec("tensorflow") is None:
-            raise ImportError(
-                "reading a checkpoint of tfa.seq2seq needs TensorFlow, under each of "
-                "Keras's backends: pip install tensorflow",
-                name="tensorflow",
-            )
         import tensorflow as tf
         from tensorflow.core.protobuf import trackable_object_graph_pb2
 
@@ -126,8 +117,17 @@ class _Checkpoint:
         tree = trackable_object_graph_pb2.TrackableObjectGraph()
         with self.reading():
             tree.ParseFromString(self.reader.get_tensor(_TREE))
-            self.nodes = tree.nodes
-            self.root = _Node(self, 0, "")
+            numbers = range(len(tree.nodes))
+            # Of each object its children by name; and the key of its value, if any.
+            self.children = [
+                {child.local_name: numbers[child.node_id] for child in node.children}
+                for node in tree.nodes
+            ]
+            self.keys = [
+                {a.name: a.checkpoint_key for a in node.attributes}.get(_VALUE)
+                for node in tree.nodes
+            ]
+            self.find("")
 
     @contextlib.contextmanager
     def reading(self):
@@ -137,6 +137,65 @@ class _Checkpoint:
             raise PresetError(
                 f"{self.path} is damaged or not a checkpoint: {error}"
             ) from error
+
+    def find(self, name):
+        """The number of the object to which these attributes lead."""
+        number, walked = 0, []
+        for part in filter(None, name.split("/")):
+            children = self.children[number]
+            if part not in children:
+                raise self.refused(
+                    "/".join(walked),
+                    f"has no {part!r}{did_you_mean(part, children)}; it has "
+                    f"{', '.join(sorted(children)) or 'nothing'}",
+                )
+            number = children[part]
+            walked.append(part)
+        return number
+
+    def has(self, name, child):
+        return child in self.children[self.find(name)]
+
+    def items(self, name):
+        """The names of a list's objects."""
+        children = self.children[self.find(name)]
+        return [
+            f"{name}/{i}" for i in sorted(map(int, filter(str.isdecimal, children)))
+        ]
+
+    def array(self, name, shape):
+        """The value of an object, of this shape, as float32."""
+        key = self.keys[self.find(name)]
+        if key not in self.shapes:
+            raise self.refused(name, "has no value")
+        # From the index alone: a file that declares too much costs no memory.
+        received = tuple(self.shapes[key])
+        if received != tuple(shape):
+            raise self.refused(
+                name, f"must have the shape {tuple(shape)}. Received: {received}"
+            )
+        if key not in self.floats:
+            raise self.refused(name, "must hold floats")
+        with self.reading():
+            array = np.asarray(self.reader.get_tensor(key))
+        self.read.add(key)
+        return array.astype("float32")
+
+    def refused(self, name, message):
+        return PresetError(f"{name or 'the root'} of {self.path} {message}")
+
+    def unread_below(self, name):
+        """Names of the float variables at and below an object that nobody read."""
+        found, waiting, seen = [], [(name, self.find(name))], set()
+        while waiting:
+            name, number = waiting.pop()
+            if number not in seen:
+                seen.add(number)
+                if self.keys[number] in self.floats - self.read:
+                    found.append(name)
+                children = self.children[number].items()
+                waiting += [(f"{name}/{child}", number) for child, number in children]
+        return sorted(found)
 
     def unread(self):
         """Names of the float variables that nobody read, whatever the layer.
@@ -155,214 +214,138 @@ class _Checkpoint:
         )
 
 
-class _Node:
-    """An object in a checkpoint: its children by name, its value if it has one."""
-
-    def __init__(self, checkpoint, number, name):
-        self.checkpoint, self.number, self.name = checkpoint, number, name
-        with checkpoint.reading():
-            node = checkpoint.nodes[range(len(checkpoint.nodes)).index(number)]
-        self.children = {child.local_name: child.node_id for child in node.children}
-        keys = {a.name: a.checkpoint_key for a in node.attributes}
-        self.key = keys.get(_VALUE)
-
-    def __contains__(self, name):
-        return name in self.children
-
-    def child(self, name):
-        if name not in self.children:
-            names = sorted(self.children)
-            raise PresetError(
-                f"{self.checkpoint.path} has no {name!r} at "
-                f"{self.name or 'its root'}{did_you_mean(name, names)}; "
-                f"it has {', '.join(names) or 'nothing'} there"
-            )
-        whole = f"{self.name}/{name}" if self.name else name
-        return _Node(self.checkpoint, self.children[name], whole)
-
-    def items(self):
-        """The objects of a list."""
-        numbers = sorted(map(int, filter(str.isdecimal, self.children)))
-        return [self.child(str(number)) for number in numbers]
-
-    def array(self, shape):
-        """The value, of this shape, as float32."""
-        checkpoint = self.checkpoint
-        if self.key not in checkpoint.shapes:
-            raise PresetError(
-                f"{checkpoint.path} has no variable at {self.name or 'its root'}"
-            )
-        # From the index alone: a file that declares too much costs no memory.
-        received = tuple(checkpoint.shapes[self.key])
-        if received != tuple(shape):
-            raise self.refused(
-                f"must have the shape {tuple(shape)}. Received: {received}"
-            )
-        with checkpoint.reading():
-            array = np.asarray(checkpoint.reader.get_tensor(self.key))
-        # Half precisions too: bfloat16 is of a kind of its own in NumPy.
-        if array.dtype.kind not in "fV":
-            raise self.refused(f"must hold floats. Received: {array.dtype}")
-        checkpoint.read.add(self.key)
-        return array.astype("float32")
-
-    def refused(self, message):
-        return PresetError(
-            f"{self.name or 'the root'} of {self.checkpoint.path} {message}"
-        )
-
-    def unread(self):
-        """Names of the float variables at and below this object that nobody read."""
-        found, waiting, seen = [], [self], set()
-        while waiting:
-            node = waiting.pop()
-            if node.number not in seen:
-                seen.add(node.number)
-                if node.key in self.checkpoint.floats - self.checkpoint.read:
-                    found.append(node.name)
-                waiting += map(node.child, node.children)
-        return sorted(found)
-
-
 # === Layers ===
-def _read(layer, node):
-    """The variables of a layer and the arrays for them."""
+def _read(layer, checkpoint, name):
+    """Yields the variables of a layer, each with the array for it."""
     from keras import layers
 
     from zoo.layers import AttentionCell, GRUCell
 
     cells = (layers.LSTMCell, layers.GRUCell, layers.SimpleRNNCell)
     if isinstance(layer, AttentionCell):
-        yield from _read_wrapper(layer, node)
+        yield from _read_wrapper(layer, checkpoint, name)
     elif isinstance(layer, layers.Bidirectional):
-        for name in ("forward_layer", "backward_layer"):
-            yield from _read(getattr(layer, name), node.child(name))
+        for part in ("forward_layer", "backward_layer"):
+            yield from _read(getattr(layer, part), checkpoint, f"{name}/{part}")
     elif isinstance(layer, layers.RNN):
-        yield from _read(layer.cell, node.child("cell"))
+        yield from _read(layer.cell, checkpoint, f"{name}/cell")
     elif isinstance(layer, layers.StackedRNNCells):
-        yield from _read_cells(layer.cells, node)
-    elif isinstance(layer, layers.Embedding):
-        yield from _variables(layer, node, ["embeddings"])
-    elif isinstance(layer, layers.Dense):
-        yield from _variables(layer, node, ["kernel", "bias"])
-    elif isinstance(layer, cells):
+        yield from _read_cells(layer.cells, checkpoint, name)
+    elif isinstance(layer, (layers.Embedding, layers.Dense, *cells)):
         if isinstance(layer, GRUCell) and layer.update != "keep":
             raise ValueError(
                 'TensorFlow\'s GRU is update="keep". Received: '
                 f"{layer.name} with update={layer.update!r}"
             )
-        yield from _variables(layer, node, ["kernel", "recurrent_kernel", "bias"])
+        for part in ("embeddings", "kernel", "recurrent_kernel", "bias"):
+            if (variable := getattr(layer, part, None)) is not None:
+                yield _assigned(variable, checkpoint, f"{name}/{part}")
     else:
         raise ValueError(
             "A layer must be an AttentionCell, Embedding, Dense, LSTM, GRU, SimpleRNN, "
             "a cell of these, StackedRNNCells or Bidirectional. Received: "
-            f"{node.name!r}: {type(layer).__name__}"
+            f"{name!r}: {type(layer).__name__}"
         )
 
 
-def _variables(layer, node, names):
-    """Variables that have the same name in both."""
-    for name in names:
-        variable = getattr(layer, name, None)
-        if variable is not None:
-            yield _assigned(variable, node.child(name))
-
-
-def _assigned(variable, node, change=lambda array: array):
+def _assigned(variable, checkpoint, name, change=lambda array: array):
     """The variable, and its array: the checkpoint's after `change`."""
     import keras
     from keras import ops
 
     dtype = keras.backend.standardize_dtype(variable.dtype)
-    if not keras.backend.is_float_dtype(dtype):
+    floats = keras.backend.is_float_dtype(dtype)
+    if not floats or not hasattr(variable, "assign"):
+        kind = "LoRA" if floats else dtype
         raise ValueError(
-            "Weights are loaded before quantization. Received: a layer with weights of "
-            f"{dtype} for {node.name}"
-        )
-    if not hasattr(variable, "assign"):
-        raise ValueError(
-            f"Weights are loaded before LoRA is added. Received: {node.name} with LoRA"
+            "Weights are loaded before quantization and before LoRA is added. "
+            f"Received: a layer with weights of {kind} for {name}"
         )
     with np.errstate(all="ignore"):
-        array = change(node.array(variable.shape)).astype("float32")
+        array = change(checkpoint.array(name, variable.shape)).astype("float32")
     # In the variable's type: float16 ends at 65504.
     finite = ops.convert_to_numpy(ops.isfinite(ops.cast(array, dtype)))
     if not finite.all():
-        raise node.refused(
+        raise checkpoint.refused(
+            name,
             f"must give weights that are finite in {dtype}, factors multiplied in. "
-            f"Received: {(~finite).sum()} that are NaN or infinite"
+            f"Received: {(~finite).sum()} that are NaN or infinite",
         )
     return variable, array
 
 
-def _read_cells(cells, node):
-    nodes = node.child("cells").items()
-    if len(nodes) != len(cells):
-        raise node.refused(f"must have {len(cells)} cells. Received: {len(nodes)}")
-    for cell, inner in zip(cells, nodes, strict=True):
-        yield from _read(cell, inner)
+def _read_cells(cells, checkpoint, name):
+    names = checkpoint.items(f"{name}/cells")
+    if len(names) != len(cells):
+        raise checkpoint.refused(
+            name, f"must have {len(cells)} cells. Received: {len(names)}"
+        )
+    for cell, inner in zip(cells, names, strict=True):
+        yield from _read(cell, checkpoint, inner)
 
 
-def _read_wrapper(cell, node):
+def _read_wrapper(cell, checkpoint, name):
     """`AttentionCell` of a `tfa.seq2seq.AttentionWrapper`."""
-    if "_attention_mechanisms" not in node or "_cell" not in node:
-        raise node.refused(
-            "must be an AttentionWrapper. Received: an object of "
-            f"{', '.join(sorted(node.children)) or 'nothing'}"
-        )
-    inner = node.child("_cell")
-    if len(cell.cells) > 1 or "cells" in inner:
-        yield from _read_cells(cell.cells, inner)
+    if not checkpoint.has(name, "_attention_mechanisms"):
+        raise checkpoint.refused(name, "must be an AttentionWrapper")
+    inner = f"{name}/_cell"
+    if len(cell.cells) > 1 or checkpoint.has(inner, "cells"):
+        yield from _read_cells(cell.cells, checkpoint, inner)
     else:
-        yield from _read(cell.cells[0], inner)
-    mechanisms = node.child("_attention_mechanisms").items()
+        yield from _read(cell.cells[0], checkpoint, inner)
+    mechanisms = checkpoint.items(f"{name}/_attention_mechanisms")
     if len(mechanisms) != 1:
-        raise node.refused(
-            f"must have one attention mechanism. Received: {len(mechanisms)}"
+        raise checkpoint.refused(
+            name, f"must have one attention mechanism. Received: {len(mechanisms)}"
         )
-    yield from _read_mechanism(cell.attention, mechanisms[0])
+    yield from _read_mechanism(cell.attention, checkpoint, mechanisms[0])
     if cell.vector == "context":
         return
-    if "_attention_layers" not in node:
-        raise node.refused(
+    if not checkpoint.has(name, "_attention_layers"):
+        raise checkpoint.refused(
+            name,
             'has no attention layer, its output is the context: vector="context". '
-            f"Received: vector={cell.vector!r}"
+            f"Received: vector={cell.vector!r}",
         )
     size = cell.cells[-1].output_size  # tfa has [h_t; c_t]
-    layer = node.child("_attention_layers").child("0").child("kernel")
     yield _assigned(
-        cell.W_c, layer, lambda W: np.concatenate([W[size:], W[:size]], axis=0)
+        cell.W_c,
+        checkpoint,
+        f"{name}/_attention_layers/0/kernel",
+        lambda W: np.concatenate([W[size:], W[:size]], axis=0),
     )
 
 
-def _read_mechanism(attention, node):
+def _read_mechanism(attention, checkpoint, name):
     """The attention of a `LuongAttention` or a `BahdanauAttention`."""
     from zoo.layers import AdditiveAttention, MultiplicativeAttention
 
-    if "attention_score_bias" in node:
-        raise node.refused("is a monotonic attention, which zoo doesn't have")
-    additive = "attention_v" in node
+    if checkpoint.has(name, "attention_score_bias"):
+        raise checkpoint.refused(name, "is a monotonic attention, which zoo lacks")
+    additive = checkpoint.has(name, "attention_v")
     kind = AdditiveAttention if additive else MultiplicativeAttention
     score = getattr(attention, "score", None)
     # A subclass may compute something else, as ConcatAttention does.
     if type(attention) is not kind or score not in (None, "general"):
-        raise node.refused(
-            f"is for {'an' if additive else 'a'} {kind.__name__}"
-            f"{'' if additive else '(general)'}. Received: {type(attention).__name__}"
-            f"{f'(score={score!r})' if score else ''}"
+        raise checkpoint.refused(
+            name,
+            f"needs {kind.__name__}{'' if additive else '(general)'}. "
+            f"Received: {type(attention).__name__}"
+            f"{f'(score={score!r})' if score else ''}",
         )
-    layer = attention.score_layer
-    g = node.child("attention_g").array(()) if "attention_g" in node else None
-    memory = node.child("memory_layer").child("kernel")
+    layer, g = attention.score_layer, np.float32(1)
+    if scaled := checkpoint.has(name, "attention_g"):
+        g = checkpoint.array(f"{name}/attention_g", ())
+    memory = f"{name}/memory_layer/kernel"
     if not additive:
-        yield _assigned(layer.W_a, memory, lambda W: W if g is None else g * W)
+        yield _assigned(layer.W_a, checkpoint, memory, lambda W: g * W)
         return
 
     def normalize(v):
-        return v if g is None else g * (v / np.linalg.norm(v.astype("float64")))
+        return g * (v / np.linalg.norm(v.astype("float64"))) if scaled else v
 
-    yield _assigned(layer.W_a, node.child("query_layer").child("kernel"))
-    yield _assigned(layer.U_a, memory)
-    yield _assigned(layer.v_a, node.child("attention_v"), normalize)
+    yield _assigned(layer.W_a, checkpoint, f"{name}/query_layer/kernel")
+    yield _assigned(layer.U_a, checkpoint, memory)
+    yield _assigned(layer.v_a, checkpoint, f"{name}/attention_v", normalize)
     if layer.use_bias:
-        yield _assigned(layer.b_a, node.child("attention_b"))
+        yield _assigned(layer.b_a, checkpoint, f"{name}/attention_b")
