@@ -1,6 +1,10 @@
 """Corpora on a server on this machine."""
 
+import tracemalloc
+
 import pytest
+
+from zoo.data import CorpusError
 
 # A corpus's files, and their content.
 SIDES = {
@@ -27,3 +31,14 @@ def write(tmp_path):
         return path
 
     return write_file
+
+
+def peak(function, *args):
+    """The most bytes that a call had, which has to be refused."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(CorpusError):
+            function(*args)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

@@ -2,6 +2,7 @@
 
 from zoo.data.corpora import list_corpora, load
 from zoo.data.corpus import Corpus
+from zoo.data.download import DownloadError
 from zoo.data.errors import CorpusError
 from zoo.data.generated.formulas import Formula, draw_formulas
 from zoo.data.generated.scenes import Scene, draw_scenes
@@ -12,7 +13,6 @@ from zoo.data.generated.toy_text import (
 )
 from zoo.data.parallel_text import Pairs
 from zoo.data.word_corpora import Labelled, Tagged, load_ptb, load_sst
-from zoo.presets.download import DownloadError
 
 __all__ = [
     "Corpus",

@@ -5,16 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from zoo.data import tatoeba
-from zoo.data.archives import gunzip, read_plain
 from zoo.data.corpus import Corpus, CorpusFile, choose, locate
 from zoo.data.generated import dates
 from zoo.data.parallel_text import Pairs, read_aligned
 from zoo.files import StrPath
 
-_UNPACK = {"gzip": gunzip, "plain": read_plain, "tatoeba": tatoeba.unpack}
 # What the table can't say.
 _MORE: dict[str, dict[str, Any]] = {
     "tatoeba": {
+        "unpack": tatoeba.unpack,
         "download_limit": tatoeba.ARCHIVE_LIMIT,
         "unpack_limit": tatoeba.TEXT_LIMIT,
     },
@@ -31,10 +30,9 @@ def _read_table() -> dict[str, Corpus]:
     path = Path(__file__).with_name("corpora.json")
     corpora = {}
     for name, entry in json.loads(path.read_text(encoding="utf-8")).items():
-        unpack = _UNPACK[entry.pop("unpack", "plain")]
         files = {n: CorpusFile(**file) for n, file in entry.pop("files", {}).items()}
         more = _MORE.get(name, {})
-        corpora[name] = Corpus(name, files=files, unpack=unpack, **entry, **more)
+        corpora[name] = Corpus(name, files=files, **entry, **more)
     return corpora
 
 

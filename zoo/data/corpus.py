@@ -1,20 +1,20 @@
 """A corpus, and its files: found, or downloaded, verified and kept."""
 
 import dataclasses
-import functools
 import hashlib
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from zoo.data.archives import gunzip
+import filelock
+
+from zoo.data.download import DownloadError, download
 from zoo.data.errors import HINT, CorpusError
 from zoo.data.parallel_text import Pairs
-from zoo.files import StrPath, cache_folder, sha256
-from zoo.presets.download import exclusive, fetch, store
+from zoo.files import StrPath, cache_folder, sha256, unpacked, write_bytes
 from zoo.strings import did_you_mean
+from zoo.warn import warn_caller
 
 
 class MissingFileError(CorpusError, FileNotFoundError):
@@ -48,7 +48,7 @@ class Corpus:
         files: file name -> its `url`, its `size` in bytes and its `sha256`.
         unpack: function of (path of the download, file name, maximum bytes to unpack)
             that returns (dict of file name -> bytes, description of the download) or
-            raises CorpusError.
+            raises CorpusError. Default: `read_packed`.
         aliases: other name of a split -> split.
         reference_splits: splits in which tabs separate several translations of a
             sentence.
@@ -66,7 +66,7 @@ class Corpus:
     parts: Sequence[str] = ()
     exact: bool = False
     files: Mapping[str, CorpusFile] = dataclasses.field(default_factory=dict)
-    unpack: Callable[[Path, str, int], tuple[dict[str, bytes], str]] = gunzip
+    unpack: Callable[[Path, str, int], tuple[dict[str, bytes], str]] | None = None
     aliases: Mapping[str, str] = dataclasses.field(default_factory=dict)
     reference_splits: Sequence[str] = ()
     snapshot: str = ""
@@ -101,14 +101,18 @@ def locate(
     if root := os.environ.get("ZOO_DATA_DIR"):
         return _given(Path(root).expanduser(), corpus, names)
     cache = Path(cache_dir).expanduser() if cache_dir else cache_folder()
-    allow_newer = allow_newer and bool(corpus.snapshot)
     folder, newer = cache / corpus.name, cache / f"{corpus.name}-newer"
-    missing = [name for name in names if not (folder / name).is_file()]
-    if missing and allow_newer and all((newer / name).is_file() for name in names):
-        return _newer(corpus, newer)
-    for name in missing:
-        if not _obtain(corpus, name, folder, newer, allow_newer):
-            return _newer(corpus, newer)
+    allow_newer = allow_newer and bool(corpus.snapshot)
+    for name in names:
+        here = (folder / name).is_file()
+        if not here and not (allow_newer and (newer / name).is_file()):
+            _obtain(corpus, name, folder, newer, allow_newer)
+    if not all((folder / name).is_file() for name in names):
+        warn_caller(
+            f"{newer} is made from a newer snapshot of {corpus.name} than that of "
+            f"{corpus.snapshot}: scores on it are not comparable with zoo's"
+        )
+        return newer
     for name in names:
         digest, expected = sha256(folder / name), corpus.files[name].sha256
         if digest != expected:
@@ -120,60 +124,57 @@ def locate(
 
 
 def _given(root, corpus, names):
-    """Returns the folder of the user's own files; lists it if one is missing."""
+    """Returns the folder of the user's own files."""
     folder = root / corpus.name
     for name in names:
         if not (folder / name).is_file():
-            present = folder if folder.is_dir() else root
+            there = ", ".join(sorted(path.name for path in folder.glob("*")))
             raise MissingFileError(
                 f"{folder / name} is missing: ZOO_DATA_DIR is {root}, which should "
-                f"hold {corpus.name}/{name}, received {_listing(present)}. Without "
-                "ZOO_DATA_DIR the corpus is downloaded"
+                f"hold {corpus.name}/{name}, received {folder} with "
+                f"{there or 'nothing'}. Without ZOO_DATA_DIR the corpus is downloaded"
             )
     return folder
 
 
-def _listing(folder, most=12):
-    if not folder.is_dir():
-        return "no such folder"
-    names = sorted(path.name for path in folder.iterdir())
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{folder} with {', '.join(names[:most]) or 'nothing in it'}{more}"
-
-
 def _obtain(corpus, name, folder, newer, allow_newer):
-    """Downloads the source of a file; returns whether it is the expected snapshot."""
-    with exclusive(folder):
-        if (folder / name).is_file():  # another process, or an earlier file, brought it
-            return True
-        if allow_newer and (newer / name).is_file():
-            return False
-        wanted = corpus.files[name]
-        files, expected = fetch(
-            wanted.url,
-            folder,
-            functools.partial(_unpack, corpus, name, allow_newer),
-            # Packing never makes a file larger than this.
-            limit=corpus.download_limit or wanted.size * 101 // 100 + 1024,
-            # A newer snapshot is indistinguishable from two pieced together.
-            resume=not allow_newer,
-            hint=HINT,
-        )
-        for file_name, data in files.items():
-            store((folder if expected else newer) / file_name, data)
-    return expected
-
-
-def _unpack(corpus, name, allow_newer, archive):
-    """Unpacks the download for `name`; returns whether its files are as expected."""
+    """Downloads what has a file and unpacks it, unless another process just has."""
     wanted = corpus.files[name]
-    files, description = corpus.unpack(
-        archive, name, corpus.unpack_limit or wanted.size
-    )
-    digests = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    archive = folder / f"{wanted.url.rsplit('/', 1)[-1]}.part"
+    # Packing never makes a file larger than this.
+    limit = corpus.download_limit or wanted.size * 101 // 100 + 1024
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with filelock.FileLock(f"{folder}.lock"):
+            if (folder / name).is_file():
+                return
+            try:
+                download(wanted.url, archive, limit)
+                unpack = corpus.unpack or read_packed
+                files = unpack(archive, name, corpus.unpack_limit or wanted.size)
+            finally:
+                archive.unlink(missing_ok=True)
+            expected = _verify(corpus, name, allow_newer, *files)
+            for file_name, data in files[0].items():
+                path = (folder if expected else newer) / file_name
+                path.parent.mkdir(exist_ok=True)
+                write_bytes(path, data)
+    except DownloadError as error:
+        raise DownloadError(f"{error}. {HINT}") from error
+    except OSError as error:
+        raise DownloadError(
+            f"cannot write to {folder}: {error.strerror or error}. Set ZOO_CACHE_DIR "
+            "to a writable folder with enough space"
+        ) from error
+
+
+def _verify(corpus, name, allow_newer, files, description):
+    """Returns whether files are those that are meant; False for a newer snapshot."""
+    digests = {n: hashlib.sha256(data).hexdigest() for n, data in files.items()}
     altered = [n for n, found in digests.items() if found != corpus.files[n].sha256]
     if not altered or allow_newer:
-        return files, not altered
+        return not altered
+    wanted = corpus.files[name]
     if corpus.snapshot:
         raise CorpusError(
             f"{wanted.url} has moved on: zoo's {corpus.name} is its snapshot of "
@@ -188,11 +189,18 @@ def _unpack(corpus, name, allow_newer, archive):
     )
 
 
-def _newer(corpus, folder):
-    warnings.warn(
-        f"{folder} is made from a newer snapshot of {corpus.name} than that of "
-        f"{corpus.snapshot}: scores on it are not comparable with zoo's",
-        # _newer <- locate <- load <- the user's line
-        stacklevel=4,
-    )
-    return folder
+def read_packed(
+    archive: StrPath, name: str, limit: int
+) -> tuple[dict[str, bytes], str]:
+    """Reads a file that is plain or gzip, up to a limit; a `Corpus.unpack`."""
+    try:
+        with Path(archive).open("rb") as file:
+            with unpacked(file, Path(archive).name.removesuffix(".part")) as content:
+                data = content.read(limit + 1)
+    except ValueError as error:
+        raise CorpusError(f"{error}. {HINT}") from None
+    if len(data) > limit:
+        raise CorpusError(
+            f"{name} should have at most {limit} bytes, received more. {HINT}"
+        )
+    return {name: data}, f"{len(data)} bytes"

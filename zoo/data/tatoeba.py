@@ -22,10 +22,12 @@ import hashlib
 import io
 import random
 import re
+import struct
+import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from zoo.data.archives import refusing, unzip
 from zoo.data.errors import HINT, CorpusError
 from zoo.files import StrPath
 
@@ -38,6 +40,19 @@ LINE_LIMIT = 600_000
 _ABOUT_LIMIT = 100_000
 _HELD_OUT_FILE = Path(__file__).with_name("tatoeba_held_out.txt")
 _TEXT, _ABOUT = "deu.txt", "_about.txt"
+# The standard library's errors for archives that are damaged, encrypted or of other
+# content. UnicodeDecodeError is a ValueError.
+_BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    KeyError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    ValueError,
+)
 
 
 def unpack(
@@ -105,18 +120,36 @@ def held_out_sentences() -> list[str]:
 def _read(archive, limit):
     """Returns the rows of `deu.txt`, and the archive's date."""
     label = Path(archive).name.removesuffix(".part")
-    with refusing(archive, f"{label} should be a whole archive of UTF-8 text"):
-        files, names = unzip(archive, {_TEXT: limit, _ABOUT: _ABOUT_LIMIT})
-        if _TEXT not in files:
-            more = f" and {len(names) - 12} more" if len(names) > 12 else ""
-            raise CorpusError(
-                f"{label} should hold {_TEXT}, received "
-                f"{', '.join(names[:12]) or 'an empty archive'}{more}"
-            )
-        rows = _rows(files[_TEXT])
-        about = files.get(_ABOUT, b"").decode("utf-8")
-    date = re.search(r"Date of this file:\s*(\S+)", about)
+    try:
+        with zipfile.ZipFile(archive) as contents:
+            rows = _rows(_member(contents, _TEXT, limit))
+            has_about = _ABOUT in contents.namelist()
+            about = _member(contents, _ABOUT, _ABOUT_LIMIT) if has_about else b""
+            date = re.search(r"Date of this file:\s*(\S+)", about.decode())
+    except CorpusError:
+        raise
+    except _BROKEN as error:
+        raise CorpusError(
+            f"{label} should be a whole archive of UTF-8 text with {_TEXT}: {error}. "
+            f"{HINT}"
+        ) from None
     return rows, date[1] if date else "(no date given)"
+
+
+def _member(contents, name, limit):
+    """Reads a member of an archive in bounded memory, whatever size it declares."""
+    info = contents.getinfo(name)
+    # Of other methods a few bytes may unfold to any number.
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise CorpusError(
+            f"{name} should be stored or deflated, received compression method "
+            f"{info.compress_type}. {HINT}"
+        )
+    with contents.open(info) as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise CorpusError(f"{name} should have at most {limit} bytes. {HINT}")
+    return data
 
 
 def _rows(data):

@@ -144,7 +144,7 @@ def make_card(metadata: Any, where: str) -> Card:
         raise PresetError(
             f"{where} should hold a JSON object, received {type(metadata).__name__}"
         )
-    values = {}
+    values: dict[str, Any] = {}
     for name, kind in FIELDS.items():
         empty = kind() if name in MAY_BE_MISSING else None
         value = values[name] = metadata.get(name, empty)

@@ -3,6 +3,7 @@
 import fnmatch
 import re
 from pathlib import Path
+from typing import Any
 
 from zoo.files import StrPath
 from zoo.presets.card import CARD_FILE, read_card
@@ -77,19 +78,20 @@ def upload(folder: StrPath, name: str, private: bool = False) -> str:
             "HF_TOKEN, or run hf auth login"
         )
     files = {file: str(Path(folder) / file) for file in (CARD_FILE, *card.files)}
-    content = {**files, README_FILE: readme(card, name).encode()}
+    page = readme(card, name).encode()
+    content: dict[str, Any] = {**files, README_FILE: page}
     try:
         api = hub.HfApi()
         api.create_repo(handle, private=private or None, exist_ok=True)
-        stale = [
+        changes: list[Any] = [hub.CommitOperationAdd(*item) for item in content.items()]
+        changes += [
             hub.CommitOperationDelete(path)
             for path in api.list_repo_files(handle)
             if path not in content
             and any(fnmatch.fnmatch(path, form) for form in _FILES)
         ]
-        added = [hub.CommitOperationAdd(*item) for item in content.items()]
         text = f"Preset {card.name}"
-        return api.create_commit(handle, stale + added, commit_message=text).commit_url
+        return api.create_commit(handle, changes, commit_message=text).commit_url
     # A file's upload fails with a RuntimeError.
     except (HTTPError, OSError, RuntimeError) as error:
         reason = " ".join(str(error).split())
