@@ -5,13 +5,12 @@ import lzma
 import os
 import subprocess
 import sys
-import threading
 import types
 
 import keras
 import pytest
 
-from zoo.files import atomic_write, lock, lock_in_turn, unpacked
+from zoo.files import atomic_write, lock, unpacked
 
 pytestmark = pytest.mark.once
 
@@ -91,20 +90,6 @@ def test_errors_of_the_system_stay(tmp_path):
 
 
 # === Locks ===
-
-
-def test_a_lock_is_waited_for(tmp_path):
-    path, announced = tmp_path / "a.lock", []
-    held = lock(path, os.O_RDWR | os.O_CREAT)
-    with pytest.raises(BlockingIOError):
-        lock_in_turn(path, 0.1, lambda: announced.append(1), silent=0.0)
-    assert announced == [1]
-    timer = threading.Timer(0.2, os.close, [held])
-    timer.start()
-    os.close(lock_in_turn(path, 9.0, lambda: announced.append(2), silent=9.0))
-    timer.join()
-    assert announced == [1]
-    assert lock_in_turn(tmp_path / "none" / "a.lock", 9.0, print) is None
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])

@@ -8,7 +8,6 @@ import hashlib
 import lzma
 import os
 import re
-import time
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -142,30 +141,3 @@ def lock(path: StrPath, flags: int = os.O_RDONLY) -> int:
     except (ImportError, OSError):
         pass
     return descriptor
-
-
-def lock_in_turn(
-    path: StrPath, patience: float, announce: Callable[[], object], silent: float = 1.0
-) -> int | None:
-    """Locks a file as `lock` does, after others that hold it; creates a missing one.
-
-    `announce` is called if the wait takes longer than `silent` seconds. Returns None if
-    the file can't be made, so that nobody waits.
-
-    Raises:
-        BlockingIOError: if others hold the lock for longer than `patience` seconds.
-    """
-    began, announced = time.monotonic(), False
-    while True:
-        try:
-            return lock(path, os.O_RDWR | os.O_CREAT)
-        except BlockingIOError:
-            waited = time.monotonic() - began
-            if waited >= patience:
-                raise
-            if not announced and waited >= silent:
-                announce()
-                announced = True
-            time.sleep(0.05)
-        except OSError:
-            return None

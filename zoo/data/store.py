@@ -4,14 +4,14 @@ import functools
 import hashlib
 import itertools
 import json
-import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import filelock
 import numpy as np
 
-from zoo.files import StrPath, atomic_write, lock_in_turn
+from zoo.files import StrPath, atomic_write
 
 Encode = Callable[[list[str]], Sequence[Sequence[int]]]
 CHUNK = 8192  # pairs that are tokenised at once
@@ -139,17 +139,12 @@ def tokenise(
         path.parent.mkdir(parents=True, exist_ok=True)
         dtype = "uint16" if (vocabulary_size or 1 << 17) <= 1 << 16 else "int32"
         encode = encode_sources, encode_targets
-        descriptor = lock_in_turn(path.with_suffix(".lock"), float("inf"), lambda: None)
-        try:
+        with filelock.FileLock(path.with_suffix(".lock")):
             if _read(path, about) is None:  # no other process has made it meanwhile
                 atomic_write(
                     path,
                     lambda aside: _write(aside, parts, encode, dtype, about, progress),
-                    path.with_suffix(f".{os.getpid()}.part"),
                 )
-        finally:
-            if descriptor is not None:
-                os.close(descriptor)
         found = _read(path, about)
     assert found is not None
     counts, values, bounds = found
