@@ -20,7 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 def cache(monkeypatch, tmp_path):
     """An empty cache folder; models are exported to it without being computed."""
     monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr("zoo.serving.export.export_folder.require_onnx", lambda: None)
+    monkeypatch.setattr(
+        "zoo.serving.export.export_folder.require_packages", lambda form: None
+    )
     monkeypatch.setattr(explore, "needs_process", lambda: False)
 
     def export(preset, home, info):
@@ -28,7 +30,7 @@ def cache(monkeypatch, tmp_path):
         manifest = {"files": {"step.onnx": {"bytes": 1_230_000}}, "dtype": "float16"}
         (home / "manifest.json").write_text(json.dumps(manifest))
 
-    monkeypatch.setattr(folders, "require_onnx", lambda: None)
+    monkeypatch.setattr(folders, "require_packages", lambda form: None)
     monkeypatch.setattr(folders, "_export", export)
     return tmp_path / "cache" / "explorer"
 

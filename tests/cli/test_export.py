@@ -200,7 +200,9 @@ def engine(monkeypatch, tmp_path):
 
     monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr("zoo.cli.export.subprocess.run", export)
-    monkeypatch.setattr("zoo.serving.export.export_folder.require_onnx", lambda: None)
+    monkeypatch.setattr(
+        "zoo.serving.export.export_folder.require_packages", lambda form: None
+    )
     monkeypatch.setattr("zoo.serving.runtime.load", lambda path: FakeTranslator(path))
     return commands
 

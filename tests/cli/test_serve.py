@@ -76,23 +76,19 @@ def test_without_its_server_the_error_names_the_other(version, docker, monkeypat
     arguments = ["--engine", "tensorflow"]
     done = serve(version, "made", programs=[], arguments=arguments)
     assert done.returncode == 1 and "docs.docker.com" in done.stderr
-    assert ("docker without a running daemon" in done.stderr) == docker
     assert "`--engine ray` needs neither" in done.stderr
     assert not (version / "models.config").exists()
     done = serve(version, "made", programs=[], arguments=["--no-start"])
     assert "serving by Ray Serve" in done.stderr
-    assert ("docker without a running daemon" in done.stderr) == docker
     assert not (version / "models.config").exists()
 
 
 def test_writing_the_files_needs_no_server(version):
-    options = ["--no-start", "--allowed-batch-sizes", "4", "2"]
-    done = serve(version, "made", "made", programs=[], arguments=options)
+    done = serve(version, "made", "made", programs=[], arguments=["--no-start"])
     assert done.returncode == 0 and not done.stdout
     assert "docs.docker.com" in done.stderr and "models.config" in done.stderr
     assert (version / "models.config").read_text().count('name: "made"') == 1
-    batching = (version / "batching.config").read_text()
-    assert "max_batch_size { value: 4 }" in batching
+    assert (version / "batching.config").is_file()
 
 
 def test_a_dry_run_does_nothing(version, preset, capsys, monkeypatch):
@@ -289,10 +285,6 @@ def test_without_ray_the_error_names_the_extra(version, monkeypatch, capsys):
         (["--engine", "ray", "--image", "mine:1"], "--image goes with --engine ten"),
         (["--host", "a", "--image", "b"], "goes with --engine"),
         (["--engine", "ray", "--intra-op-threads", "0"], "goes with --engine ten"),
-        (
-            ["--engine", "ray", "--allowed-batch-sizes", "8"],
-            "--allowed-batch-sizes goes with --engine tensorflow, received",
-        ),
         (
             ["--replicas", "2", "--max-replicas", "3"],
             "Received: replicas=2, min_replicas=None, max_replicas=3",

@@ -51,7 +51,7 @@ def test_a_step_is_that_of_python(written, given, window):
     task, folder = written
     manifest, files = read_version(folder)
     graphs = {
-        name: OnnxGraph(files[f"{name}.onnx"], described, 1, name)
+        name: OnnxGraph(files[f"{name}.onnx"], described, 1)
         for name, described in manifest["graphs"].items()
     }
     heads = what_if.heads_of(task.backbone)

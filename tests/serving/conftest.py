@@ -4,6 +4,7 @@ seconds whatever the model's size."""
 import fcntl
 import functools
 import os
+import random
 
 import keras
 import numpy as np
@@ -152,10 +153,49 @@ def export(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def signatures(saved):
-    """Name -> the loaded model's signatures."""
-    import tensorflow as tf
+    """Model -> signature -> function of arrays by name, which returns such arrays.
 
-    # They live as long as the model does; a seed that other files set would free its
-    # SentencePiece model (see `zoo.text.Tokenizer`).
-    loaded = {name: tf.saved_model.load(str(saved / name / "1")) for name in MAKERS}
-    yield {name: model.signatures for name, model in loaded.items()}
+    They run as in the model server: a session loads the graph with the tag `serve`.
+    """
+    v1 = pytest.importorskip("tensorflow").compat.v1
+
+    def load(name):
+        session = v1.Session(graph=v1.Graph())
+        with session.graph.as_default():
+            meta = v1.saved_model.load(session, ["serve"], str(saved / name / "1"))
+
+        def run(spec, **given):
+            feed = {spec.inputs[key].name: value for key, value in given.items()}
+            fetched = {key: info.name for key, info in spec.outputs.items()}
+            return session.run(fetched, feed)
+
+        specs = meta.signature_def.items()
+        return {
+            key: functools.partial(run, spec) for key, spec in specs if key[:2] != "__"
+        }
+
+    return {name: load(name) for name in MAKERS}
+
+
+def strings(values):
+    """The texts in a tensor or array of bytes, nested."""
+    decoded = np.vectorize(lambda x: x.decode(), otypes=[object])
+    return decoded(np.asarray(values)).tolist()
+
+
+def ask(signature, *texts):
+    """What a signature, or its traced function, gives for texts."""
+    names = ("source", "target") if len(texts) == 2 else ("text",)
+    rows = [[x if isinstance(x, bytes) else x.encode() for x in row] for row in texts]
+    given = {n: np.array(row, object) for n, row in zip(names, rows, strict=True)}
+    if hasattr(signature, "graph"):
+        import tensorflow as tf
+
+        given = {name: tf.constant(row, tf.string) for name, row in given.items()}
+    return signature(**given)
+
+
+def odd_texts(count, seed=7):
+    rng = random.Random(seed)
+    words = " ".join(TEXTS).split() + ["", " ", "é", "日本", "👍", "\0", "\u200b", "zz"]
+    return [" ".join(rng.choices(words, k=rng.randrange(9))) for _ in range(count)]

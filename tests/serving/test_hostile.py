@@ -1,12 +1,15 @@
 """Input that no sentence should be: an answer for each, and none for its neighbours."""
 
+import concurrent.futures
+import os
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.serving.conftest import needs_tensorflow
-from tests.serving.export.test_savedmodel import ask, odd_texts, strings
+from tests.attacks.rounds import ROUNDS
+from tests.serving.conftest import ask, needs_tensorflow, odd_texts, strings
 
 pytestmark = needs_tensorflow
 HOSTILE = {
@@ -38,8 +41,7 @@ def test_an_answer_for_each_and_its_neighbours_stay(signatures, name, kind):
         alone = [ask(found[signature], *[[text]] * several) for text in NEIGHBOURS]
         texts = [*NEIGHBOURS[:2], HOSTILE[kind], NEIGHBOURS[2]]
         mixed = ask(found[signature], *[texts] * several)
-        for output, tensor in mixed.items():
-            values = tensor.numpy()
+        for output, values in mixed.items():
             assert len(values) == 4
             if values.dtype == np.float32:
                 # A beam that finds only NaN answers with -1e9; so does the place of
@@ -48,12 +50,12 @@ def test_an_answer_for_each_and_its_neighbours_stay(signatures, name, kind):
                 assert np.isfinite(values).all() and (best > -1e8).all()
                 for row, single in zip(values[[0, 1, 3]], alone, strict=True):
                     wanted = np.zeros_like(row)  # padded to the longest of the batch
-                    own = single[output].numpy()[0]
+                    own = single[output][0]
                     wanted[tuple(slice(size) for size in own.shape)] = own
                     least = 1e-6 if output == "alignment" else 0
                     np.testing.assert_allclose(row, wanted, rtol=1e-5, atol=least)
                 continue
-            rows = strings(tensor)  # valid UTF-8
+            rows = strings(values)  # valid UTF-8
             for row, single in zip([rows[0], rows[1], rows[3]], alone, strict=True):
                 [wanted] = strings(single[output])
                 if isinstance(row, list):  # padded to the longest of the batch
@@ -64,7 +66,7 @@ def test_an_answer_for_each_and_its_neighbours_stay(signatures, name, kind):
 def test_nothing_to_read_gives_nothing(signatures):
     found = ask(signatures["translator"]["translate_n_best"], ["", " "])
     assert strings(found["translations"]) == [["", "", ""]] * 2
-    assert found["scores"].numpy().tolist() == [[0.0, -1e9, -1e9]] * 2
+    assert found["scores"].tolist() == [[0.0, -1e9, -1e9]] * 2
     assert strings(ask(signatures["tagger"]["tag"], [" "])["words"]) == [[""]]
 
 
@@ -84,3 +86,29 @@ def test_a_large_batch_with_one_very_long_row(signatures):
     found = dict(zip(texts, strings(ask(greedy, texts)["translation"]), strict=True))
     alone = strings(ask(greedy, sorted(found))["translation"])
     assert [found[text] for text in sorted(found)] == alone
+
+
+def test_fuzzed_requests_from_eight_threads_leave_memory_flat(signatures):
+    """What the later half of the rounds adds is noise."""
+    rng, rounds, tag = random.Random(13), 10 * ROUNDS, signatures["tagger"]["tag"]
+    letters = [chr(code) for code in (32, 97, 98, 233, 8232, 128077)]
+
+    def fuzz(texts):
+        return strings(ask(tag, texts)["tags"])
+
+    memory = []
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        for _ in range(rounds):
+            sizes = rng.choices(range(30), k=20)
+            texts = ["".join(rng.choices(letters, k=size)) for size in sizes]
+            first, *others = pool.map(fuzz, [texts] * 37)
+            assert others == [first] * 36
+            memory.append(memory_in_use())
+    half = rounds // 2
+    assert max(memory[half:]) - max(memory[:half]) < 10  # MB
+
+
+def memory_in_use():
+    """Of this process, in MB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20

@@ -72,9 +72,9 @@ def run(arguments: argparse.Namespace) -> int | None:
 
 
 def _export(folder: str, presets: Presets, site: str | None = None) -> int | None:
-    from zoo.serving.export.export_folder import require_onnx
+    from zoo.serving.export.export_folder import require_packages
 
-    require_onnx()
+    require_packages("onnx")
     if needs_process():
         words = ["explore", "--export", folder, *(str(path) for _, path in presets)]
         words += ["--site", site] if site else []

@@ -103,12 +103,9 @@ def export_preset(
 
     preset = find_preset(name)
     _check_options(name, preset, form, options)
-    if form == "onnx":
-        folder.require_onnx()
-    else:
-        folder.require_tensorflow()
-        if warmup:
-            folder.require_serving_api()
+    folder.require_packages(form)
+    if form == "savedmodel" and warmup:
+        folder.require_packages("warmup")
     if needs_process():
         return _export_elsewhere(name, out, form, warmup, options)
     dtype = options.pop("dtype", None)
@@ -205,7 +202,7 @@ def use_engine(names: list[str], arguments: argparse.Namespace, task: str) -> li
     out = cache_folder() / "exports" / engine / digest(preset)[:16]
     model = out / model_name(name, preset)
     if not versions(model):
-        folder.require_onnx()
+        folder.require_packages("onnx")
         progress(f"exporting {name} to {out}, once")
         options = ENGINES[engine]
         if _export_elsewhere(str(preset), out, "onnx", True, options, sys.stderr):

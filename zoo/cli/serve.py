@@ -25,7 +25,7 @@ EXAMPLE = "zoo serve luong_local"
 
 # Option -> the engine that has it.
 OWN = {
-    **dict.fromkeys(("image", "allowed_batch_sizes"), "tensorflow"),
+    "image": "tensorflow",
     **dict.fromkeys(("replicas", "min_replicas", "max_replicas", "host"), "ray"),
 }
 
@@ -54,8 +54,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     text = "Ray: REST's address (default 127.0.0.1; 0.0.0.0: that of every network)"
     option(command, "--host HOST", text)
     option(command, "--no-batching", "run each request on its own")
-    text = "pad batches to these sizes (default: none; see docs/serving.md)"
-    option(command, "--allowed-batch-sizes SIZE", text, count, nargs="+", default=())
     text = "export, write the server's files and print its command, but do not start it"
     option(command, "--no-start", text)
     option(command, "--dry-run", "print what would be done, and do nothing")
@@ -100,8 +98,7 @@ def run(arguments: argparse.Namespace) -> int | None:
         if tensorflow:
             from zoo.serving.export import model_server as server
 
-            sizes = arguments.allowed_batch_sizes
-            progress(f"wrote {server.write_server_files(folder, names, sizes)}")
+            progress(f"wrote {server.write_server_files(folder, names)}")
     if command is None:
         return None
     if not arguments.dry_run:

@@ -11,7 +11,7 @@ from typing import Any
 from zoo.explorer import STATIC
 from zoo.explorer.model_info import model_info
 from zoo.files import StrPath, sha256
-from zoo.serving.export.export_folder import require_onnx
+from zoo.serving.export.export_folder import require_packages
 from zoo.serving.export.manifest import MANIFEST
 
 MODELS = "models.json"
@@ -54,7 +54,7 @@ def write_folder(
             f"The folder must be new, empty or an earlier export. Received: {path}"
         )
     if not set(names) <= set(exported):
-        require_onnx()
+        require_packages("onnx")
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".explore-", dir=path.parent) as temporary:
         part = Path(temporary) / "page"

@@ -44,13 +44,3 @@ def test_a_file_elsewhere_is_not_read(folder, name):
     path.write_text(json.dumps(manifest))
     with pytest.raises(ValueError, match="names a file elsewhere"):
         read_version(folder)
-
-
-@pytest.mark.parametrize("key", ["task", "settings", "graphs", "files"])
-def test_a_manifest_without_a_key(folder, key):
-    path = folder / "manifest.json"
-    manifest = json.loads(path.read_text())
-    del manifest[key]
-    path.write_text(json.dumps(manifest))
-    with pytest.raises(ValueError, match=f"is damaged: it lacks \\['{key}'\\]"):
-        read_version(folder)

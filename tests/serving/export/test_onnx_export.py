@@ -149,15 +149,11 @@ def test_what_is_not_exported(task, tmp_path):
     with pytest.raises(ValueError, match=r"must be float32.*\['float16'\]"):
         export_onnx(LuongTranslator(half, task.preprocessor), tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    (tmp_path / "out/3").mkdir(parents=True)
-    (tmp_path / "out/3/saved_model.pb").touch()
-    with pytest.raises(ValueError, match="must be of one format.*version 3 has saved"):
-        export_onnx(task, tmp_path / "out")
 
 
 @pytest.mark.skipif(keras.backend.backend() == "tensorflow", reason="the others'")
 def test_other_backends_are_told_what_to_do(task, tmp_path):
-    with pytest.raises(RuntimeError, match="`zoo export FOLDER --format onnx`"):
+    with pytest.raises(RuntimeError, match="zoo export FOLDER --format onnx"):
         export_onnx(task, tmp_path / "out")
 
 

@@ -1,4 +1,4 @@
-"""Every kind of translator can be served; see test_export.py for what comes out."""
+"""Every kind of translator can be served; test_savedmodel.py has the signatures."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,8 @@ import pytest
 from tests.harness import randomize
 from tests.marks import long
 from tests.models.test_everywhere import TRANSLATORS
-from tests.serving.conftest import needs_tensorflow
-from tests.serving.export.test_savedmodel import SENTENCEPIECE, ask, strings
+from tests.serving.conftest import ask, needs_tensorflow, strings
+from tests.serving.export.test_savedmodel import SENTENCEPIECE
 from tests.translators import VOCABULARY
 from zoo.serving.export.limits import Limits
 from zoo.serving.export.savedmodel import make_signatures, trace
@@ -30,27 +30,16 @@ def operations(function):
     return {node.op for node in nodes} - {part.signature.name for part in inner}
 
 
-def test_logits_of_some_positions_at_a_time(monkeypatch):
+def test_log_probabilities_of_padded_rows():
     import tensorflow as tf
 
-    from zoo.serving.export import search_signatures
+    from zoo.serving.export.search_signatures import log_probability
 
-    monkeypatch.setattr(search_signatures, "SCORED_TOGETHER", 3)
-    rng, sizes = np.random.default_rng(1), []
-    features = rng.normal(size=(4, 5, 6)).astype("float32")
+    features = np.random.default_rng(1).normal(size=(4, 5, 6)).astype("float32")
     labels = np.array([[3, 1, 0, 0, 0], [2] * 5, [0] * 5, [1, 5, 4, 0, 0]])
-
-    def logits(features):
-        sizes.append(features.shape[0])
-        return features
-
     wanted = features - np.log(np.exp(features).sum(-1, keepdims=True))
     wanted = np.take_along_axis(wanted, labels[..., None], -1)[..., 0]
     wanted = (wanted * (labels > 0)).sum(1)
-    log_probability = search_signatures.log_probability
-    found = log_probability(tf.constant(features), labels, logits)
-    assert sizes == [3, 3, 3, 1]
-    np.testing.assert_allclose(found, wanted, rtol=1e-5)
     graph = tf.function(lambda x: log_probability(x, labels, lambda y: y))
     np.testing.assert_allclose(graph(features), wanted, rtol=1e-5)
 

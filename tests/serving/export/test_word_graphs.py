@@ -1,8 +1,7 @@
 import keras_hub
 import pytest
 
-from tests.serving.conftest import needs_tensorflow
-from tests.serving.export.test_savedmodel import ask, strings
+from tests.serving.conftest import ask, needs_tensorflow, strings
 from tests.serving.export.test_translator_graph import operations, traced
 from tests.tasks import test_classifier, test_language_model
 from zoo.serving.export.limits import Limits
@@ -10,25 +9,16 @@ from zoo.serving.export.savedmodel import make_signatures
 
 
 @needs_tensorflow
-@pytest.mark.long  # test_export.py has an LSTMN, exported
-def test_a_language_model_with_tapes_goes_on_as_in_this_process():
+def test_a_prompt_is_cut_to_the_longest_source():
     import tensorflow as tf
 
-    task = test_language_model.task_of("lstmn")
-    function = traced(make_signatures(task, Limits(max_length=6)), "generate")
-    texts = ["a dog", "", "runs"]
-    assert strings(ask(function, texts)["text"]) == task.generate(texts, max_length=6)
-    assert operations(function) <= set(dir(tf.raw_ops))
-
-
-@needs_tensorflow
-def test_a_prompt_is_cut_to_the_longest_source():
     task = test_language_model.task_of()
     limits = Limits(max_source_length=2, max_length=6)
     function = traced(make_signatures(task, limits), "generate")
     texts = ["a dog runs", "a dog", "a"]
     wanted = task.generate(["a dog", "a dog", "a"], max_length=6)
     assert strings(ask(function, texts)["text"]) == wanted
+    assert operations(function) <= set(dir(tf.raw_ops))
 
 
 @needs_tensorflow

@@ -79,12 +79,6 @@ def test_every_option_does_the_same(pair, options):
     assert found.translate(TEXTS, **options) == task.translate(TEXTS, **options)
 
 
-def test_a_str_gives_a_str(pair):
-    task, found = pair
-    assert found.translate(TEXTS[0]) == task.translate(TEXTS[0])
-    assert found.translate([]) == []
-
-
 def test_given_translations_are_scored_and_aligned_alike(pair):
     task, found = pair
     sources = [text for text in TEXTS if text]
@@ -99,21 +93,6 @@ def test_given_translations_are_scored_and_aligned_alike(pair):
     assert scores[0] == pytest.approx(tokens.sum(), abs=1e-4)
     wanted = task.perplexity(sources, targets)
     assert found.perplexity(sources, targets) == pytest.approx(wanted, rel=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"beam_size": 0}, "`beam_size` must be a positive integer"),
-        ({"n_best": 6}, "`n_best` must not exceed `beam_size`"),
-        ({"banned": ["no such word"]}, r"banned\[0\]='no such word'"),
-        ({"prefix": ["a", "b"]}, "2 prefixes and 6 texts"),
-    ],
-)
-def test_bad_values_get_the_same_errors(pair, options, message):
-    for model in pair:
-        with pytest.raises(ValueError, match=message):
-            model.translate(TEXTS, **options)
 
 
 TRANSLATE = """
@@ -190,10 +169,6 @@ def rewrite(change):
     return spoil
 
 
-def rename_input(manifest):
-    manifest["graphs"]["step"]["inputs"][0]["name"] = "words"
-
-
 def forget_step(manifest):
     del manifest["graphs"]["step"]
 
@@ -213,12 +188,12 @@ SPOILERS = {
     "newer": (rewrite(lambda m: m.update(format_version=2)), "Received: 2"),
     "another_task": (rewrite(lambda m: m.update(task="sing")), "Received: 'sing'"),
     "other_settings": (rewrite(lambda m: m["settings"].update(x=1)), "is damaged"),
-    "no_step": (rewrite(forget_step), "is damaged: .*no graph"),
+    "no_step": (rewrite(forget_step), "is damaged: 'step'"),
+    "no_files": (rewrite(lambda m: m.pop("files")), "is damaged: 'files'"),
     "no_tokenizer": (
         rewrite(lambda m: m["files"].pop("vocabulary.spm")),
         "is damaged: 'vocabulary.spm'",
     ),
-    "other_inputs": (rewrite(rename_input), "should have the inputs and outputs"),
 }
 
 
@@ -227,14 +202,6 @@ def test_a_folder_that_is_not_as_it_was_exported_is_refused(folder, spoil, messa
     spoil(folder)
     with pytest.raises(ValueError, match=message):
         onnx.load(folder.parent)
-
-
-def test_the_newest_version_is_loaded(folder):
-    shutil.copytree(folder, folder.parent / "10")
-    alter(folder)
-    assert onnx.load(folder.parent).translate("A dog runs.")
-    with pytest.raises(ValueError, match="not the file that was exported"):
-        onnx.load(folder)
 
 
 @pytest.mark.backend_free

@@ -143,20 +143,6 @@ def test_a_process_without_keras_reads_files_and_without_pillow_arrays(
     assert "need Pillow: pip install pillow" in message
 
 
-@pytest.mark.parametrize(
-    ("images", "options", "error", "message"),
-    [
-        (np.full(IMAGES.shape[1:], 2.0), {}, ValueError, "from 0 to 1"),
-        ([IMAGES[0], 7], {}, TypeError, r"images\[1\] must be an array, a path"),
-        (IMAGES, {"beam_size": 0}, ValueError, "`beam_size` must be a positive"),
-    ],
-)
-def test_bad_images_get_the_same_errors(pair, images, options, error, message):
-    for model in (pair[0], onnx.load(pair[1])):
-        with pytest.raises(error, match=message):
-            model.caption(images, **options)
-
-
 @pytest.mark.parametrize("quantize", ["float16", "int8"])
 def test_smaller_graphs_still_caption(pair, tmp_path, quantize):
     task, version = pair

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from zoo.serving.runtime.onnx_sessions import Graphs, StepGraphs
+from zoo.serving.runtime.onnx_sessions import Graphs
 
 pytestmark = pytest.mark.backend_free
 
@@ -45,8 +45,3 @@ def test_a_state_that_is_full_becomes_larger():
     wanted = 3 * np.cumsum(target, axis=1)
     np.testing.assert_array_equal(np.transpose(logits), wanted)
     assert graphs.start_for({}, 75)["state.0"].shape[1] < 30
-
-
-def test_graphs_that_are_missing_are_named():
-    with pytest.raises(KeyError, match="no graph .*'read', 'step'"):
-        StepGraphs({"start": FakeGraph(None)}, "read")

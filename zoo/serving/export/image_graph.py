@@ -35,6 +35,44 @@ def read_images(contents: Tensor, shape: Shape) -> Tensor:
 
 
 def _read_image(content, shape):
+    jpeg, size = _header(content)
+    wanted = list(shape[:2])
+    # The largest middle part that has the shape's proportions.
+    there = tf.cast(tf.maximum(size, 1), tf.float32)
+    scale = tf.reduce_max(wanted / there)
+    margin = (there - wanted / scale) / 2
+    # The filter reads two pixels more, of the size of those that it makes; the rest is
+    # left out, since an image may be very long.
+    reach = 2 * tf.maximum(1 / scale, 1) + 1
+    begin = tf.cast(tf.maximum(margin - reach, 0), tf.int32)
+    end = size - begin
+
+    def crop(image):
+        return image[begin[0] : end[0], begin[1] : end[1]]
+
+    image = tf.cond(
+        jpeg,
+        # As Pillow does it.
+        lambda: crop(tf.io.decode_jpeg(content, 3, dct_method="INTEGER_ACCURATE")),
+        lambda: _on_white(crop(tf.io.decode_png(content, 4)), content),
+    )
+    image = tf.raw_ops.ScaleAndTranslate(
+        images=tf.ensure_shape(image, [None, None, 3])[None],
+        size=wanted,
+        scale=[scale, scale],
+        translation=(tf.cast(begin, tf.float32) - margin) * scale,
+        kernel_type="keyscubic",  # Pillow's
+        antialias=True,
+    )
+    image = tf.ensure_shape(_rounded(image[0]), [*wanted, 3])
+    if shape[-1] == 1:
+        luma = tf.constant(LUMA, tf.float32)[:, None]
+        image = _rounded(tf.tensordot(tf.cast(image, tf.float32), luma, 1))
+    return image
+
+
+def _header(content):
+    """Returns whether a file is a JPEG, and its size, checked before it is unpacked."""
     jpeg = tf.io.is_jpeg(content)
     png = tf.strings.substr(content, 0, len(_PNG)) == _PNG
     known = tf.debugging.assert_equal(
@@ -46,24 +84,12 @@ def _read_image(content, shape):
             lambda: tf.io.extract_jpeg_shape(content)[:2],
             lambda: _png_numbers(content, 16, 8, tf.int32)[::-1],
         )
-    # Before it is unpacked.
     pixels = tf.reduce_prod(tf.cast(size, tf.int64))
     few = tf.debugging.assert_less_equal(
         pixels, tf.constant(MAX_PIXELS, tf.int64), "an image has too many pixels"
     )
-    crop = _Crop(size, shape)
     with tf.control_dependencies([few]):
-        image = tf.cond(
-            jpeg,
-            # As Pillow does it.
-            lambda: crop(tf.io.decode_jpeg(content, 3, dct_method="INTEGER_ACCURATE")),
-            lambda: _on_white(crop(tf.io.decode_png(content, 4)), content),
-        )
-    image = crop.resized(tf.ensure_shape(image, [None, None, 3]))
-    if shape[-1] == 1:
-        luma = tf.constant(LUMA, tf.float32)[:, None]
-        image = _rounded(tf.tensordot(tf.cast(image, tf.float32), luma, 1))
-    return image
+        return tf.identity(jpeg), size
 
 
 def _png_numbers(content, start, size, dtype):
@@ -87,45 +113,6 @@ def _on_white(image, content):
         return _rounded(255 + share * (tf.cast(colours, tf.float32) - 255))
 
     return tf.cond(tf.reduce_all(alpha == opaque), lambda: colours, composed)
-
-
-class _Crop:
-    """The largest middle part of an image that has the shape's proportions."""
-
-    def __init__(self, size, shape):
-        self.wanted = list(shape[:2])
-        self.same = tf.reduce_all(size == self.wanted)
-        there = tf.cast(tf.maximum(size, 1), tf.float32)
-        self.scale = tf.reduce_max(self.wanted / there)
-        margin = (there - self.wanted / self.scale) / 2
-        # The filter reads two pixels more, of the size of those that it makes.
-        reach = 2 * tf.maximum(1 / self.scale, 1) + 1
-        begin = tf.floor(tf.maximum(margin - reach, 0))
-        self.begin = tf.cast(begin, tf.int32)
-        self.end = size - self.begin
-        self.translation = (begin - margin) * self.scale
-
-    def __call__(self, image):
-        """Leaves out what `resized` doesn't read."""
-        begin = tf.concat([self.begin, [0]], axis=0)
-        return tf.slice(image, begin, tf.concat([self.end - self.begin, [-1]], axis=0))
-
-    def resized(self, image):
-        """Returns uint8 `(height, width, 3)` of what was left in."""
-
-        def resized():
-            found = tf.raw_ops.ScaleAndTranslate(
-                images=image[None],
-                size=self.wanted,
-                scale=[self.scale, self.scale],
-                translation=self.translation,
-                kernel_type="keyscubic",  # Pillow's
-                antialias=True,
-            )
-            return _rounded(found[0])
-
-        image = tf.cond(self.same, lambda: image, resized)
-        return tf.ensure_shape(image, [*self.wanted, 3])
 
 
 def _rounded(numbers):

@@ -8,10 +8,8 @@ import keras
 from zoo.checks import one_of
 from zoo.files import StrPath
 from zoo.serving.export.export_folder import (
-    check_task,
+    check_export,
     describe_task,
-    require_backend,
-    require_onnx,
     write_version,
 )
 from zoo.serving.export.graph_export import KINDS
@@ -59,8 +57,8 @@ def export_onnx(
         TypeError: for another task.
         ValueError: for another precision, quantization, or one that ONNX Runtime cannot
             convert the model to (float16 of an LSTMN or a language model), for a model
-            with an operation that ONNX lacks (hard attention), without a preprocessor,
-            or for a folder with versions of another format.
+            with an operation that ONNX lacks (hard attention), or without a
+            preprocessor.
         RuntimeError: under another backend; `zoo export` selects TensorFlow itself.
         ImportError: if a package is missing; the message names the extra.
 
@@ -70,11 +68,9 @@ def export_onnx(
         zoo.serving.export_onnx(model, "exports/onnx/luong_local")
         ```
     """
-    check_task(task, "What is exported to ONNX", "An export")
+    check_export(task, "onnx")
     if quantize is not None:
         one_of("quantize", quantize, ("int8", "float16"))
-    require_onnx()
-    require_backend("ONNX graphs are", "`zoo export FOLDER --format onnx`")
     dtypes = {keras.backend.standardize_dtype(v.dtype) for v in task.backbone.weights}
     if not dtypes <= {"float32"}:
         raise ValueError(
@@ -94,4 +90,4 @@ def export_onnx(
         }
         write_manifest(part, manifest)
 
-    return write_version(path, "onnx", write)
+    return write_version(path, write)

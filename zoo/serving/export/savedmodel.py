@@ -10,11 +10,9 @@ from zoo.files import StrPath
 from zoo.serving.export.export_folder import (
     EXTRA,
     METADATA,
-    check_task,
+    check_export,
     describe_task,
-    require_backend,
-    require_serving_api,
-    require_tensorflow,
+    require_packages,
     write_version,
 )
 from zoo.serving.export.limits import Limits
@@ -51,17 +49,14 @@ def export_savedmodel(
 
     Raises:
         TypeError: for a task that cannot be served.
-        ValueError: for a limit that the task does not have, without a preprocessor, or
-            for a folder with versions of another format.
+        ValueError: for a limit that the task does not have, or without a preprocessor.
         RuntimeError: under another backend; `zoo export` selects TensorFlow itself.
         ImportError: if a package is missing; the message names the extra.
     """
-    checked = _limits(task, limits)
-    require_tensorflow()
-    require_backend("A SavedModel is", "`zoo export FOLDER`")
+    check_export(task, "savedmodel")
     if warmup:
-        require_serving_api()
-    signatures = make_signatures(task, checked)
+        require_packages("warmup")
+    signatures = make_signatures(task, _limits(task, limits))
     name = Path(path).name
 
     def write(part):
@@ -75,22 +70,17 @@ def export_savedmodel(
 
             write_warmup(part, metadata)
 
-    return write_version(path, "savedmodel", write)
+    return write_version(path, write)
 
 
 def _limits(task, given):
     """Returns the limits, checked for the task."""
-    allowed = list(Limits.__dataclass_fields__)
-    if not set(given) <= set(allowed):
-        raise ValueError(f"The limits must be of {allowed}. Received: {sorted(given)}")
-    check_task(task, "What is served", "Serving text")
     takes = TAKES[task.task_name]
-    for name, value in given.items():
-        if name not in takes and value is not None:
-            raise ValueError(
-                f"A {type(task).__name__} has the limits {list(takes)}. "
-                f"Received: {name}={value!r}"
-            )
+    if not given.keys() <= set(takes):
+        raise ValueError(
+            f"A {type(task).__name__} has the limits {list(takes)}. "
+            f"Received: {sorted(given)}"
+        )
     return Limits(**given)
 
 
@@ -138,40 +128,6 @@ def _write(signatures, folder):
     # `tf.saved_model.load` warns; serving does not need them.
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
     archive.write_out(str(folder), options=options, verbose=False)
-    _share_pieces(folder)
-
-
-def _share_pieces(folder):
-    """Leaves one copy of the SentencePiece model in a SavedModel.
-
-    TensorFlow writes a resource with its attributes twice: as a node that a session
-    runs, and as a function that `tf.saved_model.load` calls. This makes the node call
-    the function.
-    """
-    from tensorflow.core.protobuf import saved_model_pb2
-
-    path = folder / "saved_model.pb"
-    saved = saved_model_pb2.SavedModel.FromString(path.read_bytes())
-    graph = saved.meta_graphs[0].graph_def
-    makers = {
-        node.attr["model"].s: function.signature
-        for function in graph.library.function
-        for node in function.node_def
-        if node.op == "SentencepieceOp"
-    }
-    for node in graph.node:
-        if node.op == "SentencepieceOp":
-            maker = makers[node.attr["model"].s]
-            # Only such a function can replace the node.
-            assert not maker.input_arg and len(maker.output_arg) == 1, maker
-            node.op = "StatefulPartitionedCall"
-            node.attr.clear()
-            node.attr["f"].func.name = maker.name
-            node.attr["Tin"].list.SetInParent()
-            node.attr["Tout"].list.type.extend(arg.type for arg in maker.output_arg)
-    path.write_bytes(saved.SerializeToString(deterministic=True))
-    # It belongs to the previous file, and is optional.
-    (folder / "fingerprint.pb").unlink(missing_ok=True)
 
 
 def _metadata(task, signatures, name, preset):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from zoo.files import StrPath
-from zoo.serving.export.export_folder import EXTRA, require_serving_api
+from zoo.serving.export.export_folder import EXTRA, require_packages
 from zoo.serving.protocol import make_tensor, takes_bytes
 
 FILE = "tf_serving_warmup_requests"  # TensorFlow Serving's name for it
@@ -49,7 +49,7 @@ def write_warmup(folder: StrPath, metadata: dict[str, Any]) -> Path:
     Raises:
         ImportError: without tensorflow-serving-api.
     """
-    require_serving_api()
+    require_packages("warmup")
     import tensorflow as tf
     from tensorflow_serving.apis import prediction_log_pb2
 

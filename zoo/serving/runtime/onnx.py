@@ -37,8 +37,8 @@ from zoo.serving.runtime.exported_text import (
 from zoo.serving.runtime.onnx_sessions import (
     Arrays,
     Graphs,
-    LanguageModelGraphs,
     OnnxGraph,
+    StepGraphs,
 )
 from zoo.strings import check_texts
 from zoo.text.vocabulary import WORDS_FILE
@@ -79,17 +79,15 @@ def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
         workers = max(1, usable_cores() // threads)
     positive("workers", workers)
     version = newest(path)
-    manifest, files = read_version(version)
-    if manifest["task"] not in _MAKERS:
-        raise ValueError(
-            f"{version} should hold a model of the tasks {list(_MAKERS)}. "
-            f"Received: {manifest['task']!r}"
-        )
     try:
-        graphs = {
-            name: OnnxGraph(
-                files[f"{name}.onnx"], described, threads, f"{version}/{name}"
+        manifest, files = read_version(version)
+        if manifest["task"] not in _MAKERS:
+            raise ValueError(
+                f"{version} should hold a model of the tasks {list(_MAKERS)}. "
+                f"Received: {manifest['task']!r}"
             )
+        graphs = {
+            name: OnnxGraph(files[f"{name}.onnx"], described, threads)
             for name, described in manifest["graphs"].items()
         }
         model: Any = _MAKERS[manifest["task"]](graphs, files, manifest)
@@ -151,10 +149,6 @@ class Translator(_GraphDecoder, Translating):
 
     It has the text methods of a `zoo.models.Translator`, `translate`, `score`, `align`
     and `perplexity`, with their arguments, defaults and results.
-
-    Args:
-        backbone: the graphs.
-        preprocessor: the preprocessor.
     """
 
     task_name = "translate"
@@ -166,10 +160,6 @@ class Captioner(_GraphDecoder, Captioning):
     `caption`, `score` and `align` are those of a `zoo.models.ShowAttendTellCaptioner`,
     with their arguments, defaults and results. Image files, and images of another size
     than the model's, need Pillow.
-
-    Args:
-        backbone: the graphs.
-        preprocessor: the preprocessor.
     """
 
     task_name = "caption"
@@ -181,10 +171,6 @@ class LanguageModel(_Exported, Scoring):
 
     `score` and `perplexity` are those of a `zoo.models.RecurrentCausalLM`, and so is
     `generate`, but for the draws: those of Keras depend on its backend.
-
-    Args:
-        backbone: the graphs.
-        preprocessor: the preprocessor.
     """
 
     task_name = "generate"
@@ -193,7 +179,16 @@ class LanguageModel(_Exported, Scoring):
         self, inputs: np.ndarray, labels: np.ndarray, states: Any = None
     ) -> tuple[np.ndarray, Any]:
         """See `zoo.decoding.score.Scoring.segment`."""
-        return self.backbone.read(inputs, labels, states)
+        graph = self.backbone.graphs["read"]
+        if states is None:
+            states = {
+                tensor["name"]: np.zeros(
+                    (len(inputs), *tensor["shape"][1:]), tensor["dtype"]
+                )
+                for tensor in graph.described["inputs"][2:]
+            }
+        outputs = graph({"token_ids": inputs, "labels": labels, **states})
+        return outputs["sums"], {name: outputs[f"new_{name}"] for name in states}
 
     def generate(
         self,
@@ -277,14 +272,12 @@ def _chooser(top_k, top_p, temperature):
     def choose(logits, streams):
         logits = logits.astype("float64") / (temperature or 1.0)
         order = np.argsort(-logits, axis=-1, kind="stable")[:, :top_k]
-        chances = np.take_along_axis(softmax(logits), order, axis=-1)
-        before = np.cumsum(chances, axis=-1) - chances  # of more probable words
-        chances *= before <= (1 if top_p is None else top_p)
-        sums = np.cumsum(chances, axis=-1)
-        drawn = [[stream.random()] for stream in streams] * sums[:, -1:]
-        places = (sums <= drawn).sum(axis=-1, keepdims=True)
-        last = (chances > 0).sum(axis=-1, keepdims=True) - 1  # if rounding went over
-        return np.take_along_axis(order, np.minimum(places, last), axis=-1)[:, 0]
+        shares = np.take_along_axis(softmax(logits), order, axis=-1)
+        before = np.cumsum(shares, axis=-1) - shares  # of more probable words
+        shares *= before <= (1 if top_p is None else top_p)
+        shares /= shares.sum(axis=-1, keepdims=True)
+        rows = zip(streams, order, shares, strict=True)
+        return np.array([stream.choice(words, p=p) for stream, words, p in rows])
 
     return choose
 
@@ -302,10 +295,6 @@ class Tagger(_Labelling, Tagging):
     """A tagger without Keras, from `load`.
 
     `tag` is that of a `zoo.models.BiRNNTagger`.
-
-    Args:
-        backbone: the graph.
-        preprocessor: the preprocessor.
     """
 
     task_name = "tag"
@@ -315,10 +304,6 @@ class Classifier(_Labelling, Classifying):
     """A classifier without Keras, from `load`.
 
     `classify` is that of a `zoo.models.SentimentClassifier`.
-
-    Args:
-        backbone: the graph and the classes.
-        preprocessor: the preprocessor.
     """
 
     task_name = "classify"
@@ -342,7 +327,9 @@ def _language_model(graphs, files, manifest):
     settings = manifest["settings"]
     words = Words(files[WORDS_FILE], settings["lowercase"])
     preprocessor = PromptPreprocessor(words, settings["sequence_length"])
-    return LanguageModel(LanguageModelGraphs(graphs, settings["cell"]), preprocessor)
+    backbone = StepGraphs(graphs)
+    backbone.cell = settings["cell"]
+    return LanguageModel(backbone, preprocessor)
 
 
 def _tagger(graphs, files, manifest):
