@@ -84,7 +84,8 @@ def test_without_its_server_the_error_names_the_other(version, docker, monkeypat
 
 
 def test_writing_the_files_needs_no_server(version):
-    done = serve(version, "made", "made", programs=[], arguments=["--no-start"])
+    options = ["--engine", "tensorflow", "--no-start"]
+    done = serve(version, "made", "made", programs=[], arguments=options)
     assert done.returncode == 0 and not done.stdout
     assert "docs.docker.com" in done.stderr and "models.config" in done.stderr
     assert (version / "models.config").read_text().count('name: "made"') == 1

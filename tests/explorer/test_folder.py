@@ -20,7 +20,8 @@ from tests.presets_for_tests import WORDS, save_translator
 from tests.serving.conftest import needs_tensorflow
 from zoo.data.generated.dates import date_pairs
 from zoo.explorer.folder import MODELS, STATIC, write_folder
-from zoo.presets import find, list_presets
+from zoo.explorer.graphs import write_model
+from zoo.presets import list_presets
 
 SENTENCES = EXPLORER.parent / "docs" / "multi30k" / "transformer-de-en.txt"
 TEXTS = [
@@ -64,7 +65,9 @@ def tiny(tmp_path_factory):
         pytest.importorskip(package, reason="an export needs the extra `onnx`")
     base = tmp_path_factory.mktemp("explorer")
     save_translator(base / "tiny")
-    write_folder(base / "page", [("tiny", base / "tiny")])
+    (base / "graphs").mkdir()
+    write_model(zoo.load(base / "tiny"), base / "graphs")
+    write_folder(base / "page", {"tiny": (base / "tiny", base / "graphs")})
     return base / "tiny", base / "page"
 
 
@@ -84,15 +87,14 @@ def test_a_folder_has_the_page_and_what_it_fetches(tiny):
         == json.loads((preset / "config.json").read_text("utf-8"))["config"]["window"]
     )
     # Again: it is replaced. But nothing else is.
-    write_folder(page, [("tiny", preset)])
+    models = {"tiny": (preset, preset.parent / "graphs")}
+    write_folder(page, models)
     other = preset.parent / "other"
     other.mkdir()
     (other / "mine.txt").write_text("mine")
     with pytest.raises(ValueError, match="new, empty or an earlier export"):
-        write_folder(other, [("tiny", preset)])
+        write_folder(other, models)
     assert [path.name for path in other.iterdir()] == ["mine.txt"]
-    with pytest.raises(ValueError, match="names must be unique"):
-        write_folder(preset.parent / "twice", [("a", preset), ("a", preset)])
 
 
 @needs_tensorflow
@@ -174,36 +176,6 @@ def test_a_file_that_is_not_the_exported_one_is_refused(tiny, served, tmp_path, 
         "cannot be fetched: 404" if change == "missing" else "cut short or altered"
     )
     assert message in result["error"]
-
-
-@pytest.mark.backend_free
-@pytest.mark.parametrize("name", ["birnn", "show_attend_tell"])
-def test_what_does_not_translate_is_refused(tmp_path, name):
-    with pytest.raises(ValueError, match=f"shows translators. Received: {name}, which"):
-        write_folder(tmp_path / "page", [(name, find(name))])
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.backend_free
-def test_packages_that_are_missing_are_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ImportError, match="an export to ONNX needs .*pip install"):
-        write_folder(tmp_path / "page", [("luong_local", find("luong_local"))])
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.backend_free
-def test_what_was_exported_before_is_copied(tmp_path, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    before = tmp_path / "before"
-    before.mkdir()
-    manifest = {"files": {"step.onnx": {"bytes": 7}}, "dtype": "float16"}
-    (before / "manifest.json").write_text(json.dumps(manifest))
-    page, preset = tmp_path / "page", find("luong_local")
-    [info] = write_folder(page, [("mine", preset)], exported={"mine": before})
-    assert (info["name"], info["bytes"], info["window"]) == ("mine", 7, 10)
-    copied = page / "models" / "mine" / "manifest.json"
-    assert json.loads(copied.read_text()) == manifest
 
 
 # === Bundled presets ===

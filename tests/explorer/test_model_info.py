@@ -52,16 +52,6 @@ def test_what_can_be_drawn(name, attention, window, heads, feeding):
     assert (info["page"], info["lesson"]) == ("", None)
 
 
-@pytest.mark.parametrize(
-    ("name", "task"),
-    [(card.name, card.task) for card in CARDS if card.task != "translate"],
-)
-def test_what_does_not_translate_is_refused(name, task):
-    message = f"shows translators. Received: {name}, which can {task}"
-    with pytest.raises(ValueError, match=message):
-        model_info(find(name), name)
-
-
 def test_hard_attention_has_an_equation_of_its_own(tmp_path):
     content = {"class_name": "ShowAttendTell", "config": {"attention": "hard"}}
     (tmp_path / "config.json").write_text(json.dumps(content))

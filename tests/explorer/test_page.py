@@ -12,7 +12,6 @@ from tests.serving.conftest import needs_tensorflow
 from zoo.cli import main
 from zoo.cli.explore import EXPLORED
 from zoo.decoding import Translation
-from zoo.presets import find
 
 pytestmark = pytest.mark.long
 
@@ -59,11 +58,6 @@ def test_the_page_with_an_engine_that_knows_a_dictionary(tmp_path, capsys):
 @needs_tensorflow
 def test_the_page_with_the_exported_presets(tmp_path):
     pytest.importorskip("tf2onnx", reason="an export needs the extra `onnx`")
-    from zoo.explorer.folder import write_folder
-
-    write_folder(
-        tmp_path / "page",
-        [(name, find(name)) for name in EXPLORED],
-        "https://a.example",
-    )
+    command = ["explore", *EXPLORED, "--export", str(tmp_path / "page")]
+    assert main([*command, "--site", "https://a.example"]) == 0
     visit(tmp_path / "page", tmp_path / "saved")

@@ -22,7 +22,6 @@ from zoo.cli.export import needs_process, run_under_tensorflow
 from zoo.cli.presets import find_preset, model_name
 from zoo.files import cache_folder
 from zoo.presets.card import digest
-from zoo.serving.export.manifest import MANIFEST
 
 HELP = "see translators at work, in the browser"
 EXAMPLE = "zoo explore luong_local"
@@ -53,8 +52,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     option(command, "--open", "open the page in the browser")
 
 
-def run(arguments: argparse.Namespace) -> int | None:
-    """Runs `zoo explore`; returns the exit code of another process that exported."""
+def run(arguments: argparse.Namespace) -> None:
+    """Runs `zoo explore`."""
     site = arguments.site
     if site and not site.startswith(("https://", "http://")):
         raise BadInput(f"--site should be an address, as https://…, received {site}")
@@ -63,48 +62,35 @@ def run(arguments: argparse.Namespace) -> int | None:
         raise BadInput(f"--export serves nothing, received also {as_options(wrong)}")
     named = bool(arguments.preset or arguments.words)
     chosen = _found(every_preset(arguments) if named else EXPLORED)
-    if not arguments.export:
-        return _serve(chosen, arguments)
-    code = _export(arguments.export, chosen, site)
-    if not code:
+    if arguments.export:
+        with bad_input():
+            _write(arguments.export, chosen, site)
         print(arguments.export)
-    return code
+    else:
+        _serve(chosen, arguments)
 
 
-def _export(folder: str, presets: Presets, site: str | None = None) -> int | None:
-    from zoo.serving.export.export_folder import require_packages
-
-    require_packages("onnx")
-    if needs_process():
-        words = ["explore", "--export", folder, *(str(path) for _, path in presets)]
-        words += ["--site", site] if site else []
-        return run_under_tensorflow(words, stdout=subprocess.DEVNULL)
+def _write(folder: str | Path, presets: Presets, site: str | None) -> None:
     from zoo.explorer.folder import write_folder
 
-    progress(f"exporting {' '.join(name for name, _ in presets)}")
-    with bad_input():
-        infos = write_folder(folder, presets, site)
-    for info in infos:
+    for info in write_folder(folder, _exported(presets), site):
         progress(f"{info['name']}: {info['bytes'] / 1e6:.1f} MB ({info['dtype']})")
-    return None
 
 
-def _serve(presets: Presets, arguments: argparse.Namespace) -> int | None:
-    from zoo.explorer.folder import write_folder
-    from zoo.explorer.static_server import StaticServer, is_loopback
+def _serve(presets: Presets, arguments: argparse.Namespace) -> None:
+    from zoo.explorer.static_server import static_server
 
     host, port = arguments.host or "127.0.0.1", arguments.port or 8650
-    shown = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    shown = f"http://{host}:{port}"
     with tempfile.TemporaryDirectory() as temporary:
         page = Path(temporary) / "page"
         # What makes an address unusable comes before the work.
         with bad_input(OSError, f"{shown} cannot be served, choose another by --port"):
-            server = StaticServer(page, host, port)
+            server = static_server(page, host, port)
         with server:
-            models = _exported(presets)
             with bad_input():
-                write_folder(page, presets, arguments.site, models)
-            if not is_loopback(host):
+                _write(page, presets, arguments.site)
+            if host not in ("127.0.0.1", "localhost"):
                 progress(
                     f"warning: whoever can reach {host} can fetch these models; there "
                     "is no password and no encryption"
@@ -113,30 +99,40 @@ def _serve(presets: Presets, arguments: argparse.Namespace) -> int | None:
             if arguments.open:
                 webbrowser.open(shown)
             server.serve_forever()
-    return None
 
 
-def _exported(presets: Presets) -> dict[str, Path]:
-    """Names of models and their folders in the cache, exported if they are new."""
+def _exported(presets: Presets) -> dict[str, tuple[Path, Path]]:
+    """Name -> a preset's folder, and its graphs in the cache, exported if missing."""
+    from zoo.serving.export.export_folder import require_packages
+
     cache = cache_folder() / "explorer" / zoo.__version__
-    models = {name: cache / digest(path)[:16] / name for name, path in presets}
-    new = [x for x in presets if not (models[x[0]] / MANIFEST).is_file()]
+    models = {name: (path, cache / digest(path)[:16]) for name, path in presets}
+    new = {name: pair for name, pair in models.items() if not pair[1].is_dir()}
     if not new:
         return models
-    progress(f"exporting to {cache}, once")
+    require_packages("onnx")
+    progress(f"exporting {' '.join(new)} to {cache}, once")
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".export-", dir=cache) as temporary:
-        page = Path(temporary) / "page"
-        if _export(str(page), new):
-            raise BadInput(f"{' '.join(name for name, _ in new)} cannot be exported")
-        for name, _ in new:
-            models[name].parent.mkdir(exist_ok=True)
-            try:
-                (page / "models" / name).rename(models[name])
-            except OSError:  # another process was faster
-                if not models[name].is_dir():
-                    raise
+        if needs_process():
+            # It fills the same cache.
+            words = ["explore", "--export", str(Path(temporary) / "page")]
+            words += [str(preset) for preset, _ in new.values()]
+            if run_under_tensorflow(words, stdout=subprocess.DEVNULL):
+                raise BadInput(f"{' '.join(new)} cannot be exported")
+            return models
+        for name, (preset, graphs) in new.items():
+            part = Path(temporary) / name
+            part.mkdir()
+            _export(preset, part)
+            part.rename(graphs)
     return models
+
+
+def _export(preset: Path, folder: Path) -> None:
+    from zoo.explorer.graphs import write_model
+
+    write_model(zoo.load(preset), folder)
 
 
 def _found(names):

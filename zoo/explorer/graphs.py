@@ -3,22 +3,21 @@
 from pathlib import Path
 from typing import Any
 
-import keras
 import numpy as np
 from keras import ops
 
 from zoo.backend import Tensor
 from zoo.explorer import what_if
-from zoo.serving.export.export_folder import package_versions
+from zoo.serving.export.export_folder import check_export, package_versions
 from zoo.serving.export.graph_export import Function, Spec, TranslatorFunctions
 from zoo.serving.export.manifest import write_manifest
-from zoo.serving.export.onnx_graphs import write_graphs
+from zoo.serving.export.onnx_graphs import every_graph, write_graphs
 
 _SMALL = 1024  # weights with fewer values stay float32
 _NAMES = {"norm": "norm_h_t"}  # of outputs, where they are not those of `Details`
 
 
-def write_model(task: Any, folder: Path, info: dict[str, Any]) -> None:
+def write_model(task: Any, folder: Path) -> None:
     """Writes a translator's graphs, vocabulary and manifest.
 
     The graphs are `encode`, `start` and `step` of `zoo.serving.export_onnx`. Here
@@ -30,24 +29,22 @@ def write_model(task: Any, folder: Path, info: dict[str, Any]) -> None:
     Args:
         task: a float32 `zoo.models.Translator` with its preprocessor.
         folder: an empty folder.
-        info: what the manifest says beside that.
 
     Raises:
-        RuntimeError: under another backend.
+        RuntimeError: under another backend than TensorFlow.
         ValueError: for a model with an operation that ONNX lacks.
+        ImportError: if a package is missing; the message names the extra.
     """
-    if keras.backend.backend() != "tensorflow":
-        raise RuntimeError(
-            "ONNX graphs are written under the TensorFlow backend; `zoo explore` "
-            "selects it itself. Received: KERAS_BACKEND="
-            f"{keras.backend.backend()}"
-        )
+    check_export(task, "onnx")
     model = _Functions(task)
     graphs = write_graphs(model.functions(), folder, None)
     halves = [store_halves(folder / f"{name}.onnx") for name in graphs]
     model.vocabulary.save_assets(str(folder))
+    local = what_if.has_window(task.backbone)
     described = {
-        **info,
+        "task": "translate",
+        "heads": what_if.heads_of(task.backbone) or None,
+        "window": task.backbone.window if local else None,
         **model.described,
         "dtype": "float16" if any(halves) else "float32",
         "graphs": graphs,
@@ -114,46 +111,28 @@ def store_halves(path: Path) -> bool:
     import onnx
 
     model = onnx.load(str(path))
-    changed = sum(map(_store_halves, _every_graph(model.graph)))
+    changed = sum(map(_store_halves, every_graph(model.graph)))
     onnx.checker.check_model(model)
     onnx.save(model, str(path))
     return bool(changed)
 
 
 def _store_halves(graph):
-    import onnx
     from onnx import TensorProto, helper, numpy_helper
 
     casts = []
     for tensor in graph.initializer:
-        if tensor.data_type != TensorProto.FLOAT:
-            continue
         values = numpy_helper.to_array(tensor)
+        if tensor.data_type != TensorProto.FLOAT or values.size < _SMALL:
+            continue
         with np.errstate(over="ignore"):
             half = values.astype("float16")
-        if values.size < _SMALL or (half.astype("float32") != values).any():
-            continue
-        name = tensor.name
-        tensor.CopyFrom(numpy_helper.from_array(half, f"{name}:half"))
-        casts.append(
-            helper.make_node(
-                "Cast",
-                [f"{name}:half"],
-                [name],
-                f"{name}:cast",
-                to=onnx.TensorProto.FLOAT,
-            )
-        )
+        if (half.astype("float32") == values).all():
+            name, stored = tensor.name, f"{tensor.name}:half"
+            tensor.CopyFrom(numpy_helper.from_array(half, stored))
+            cast = helper.make_node("Cast", [stored], [name], to=TensorProto.FLOAT)
+            casts.append(cast)
     nodes = [*casts, *graph.node]
     del graph.node[:]
     graph.node.extend(nodes)
     return len(casts)
-
-
-def _every_graph(graph):
-    """Yields a graph and those within its nodes."""
-    yield graph
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from _every_graph(attribute.g)

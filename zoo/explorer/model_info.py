@@ -17,12 +17,6 @@ _PAPERS = {
     "ShowAttendTell": ("xu", "07_hard_and_soft", "global", "show_attend_tell"),
     "Transformer": ("transformer", "08_transformer", "multi_head", "transformer"),
 }
-# What other classes can do.
-_TASKS = {
-    "BiRNNWords": "tag",
-    "RecurrentClassifier": "classify",
-    "RecurrentLM": "generate",
-}
 _LUONG = {  # attention -> lesson, kind, equation
     "global": ("03_luong_scores", "global", "luong_{score}"),
     "location": ("03_luong_scores", "global", "luong_location"),
@@ -35,15 +29,12 @@ def model_info(folder: Path, name: str, site: str | None = None) -> dict[str, An
     """Describes a model to the page: `ModelInfo` of explorer/src/engine/types.ts.
 
     Args:
-        folder: the folder of its preset.
+        folder: the folder of its preset, a translator's.
         name: the name that the page shows.
         site: address of the documentation; None for no links to it.
 
     Returns:
         A dict, without the size of what is exported.
-
-    Raises:
-        ValueError: for a preset that doesn't translate.
 
     Example:
         >>> import zoo
@@ -55,11 +46,6 @@ def model_info(folder: Path, name: str, site: str | None = None) -> dict[str, An
     card = json.loads(path.read_text("utf-8")) if path.is_file() else {}
     backbone = json.loads((folder / CONFIG_FILE).read_text("utf-8"))
     kind, config = backbone["class_name"], backbone["config"]
-    task = "caption" if config.get("image_shape") else _TASKS.get(kind)
-    if task:
-        raise ValueError(
-            f"The explorer shows translators. Received: {name}, which can {task}"
-        )
     if kind == "Luong":
         lesson, attention, equation = _LUONG[config["attention"]]
         page, equation = "luong", equation.format(score=config["score"])

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -106,20 +106,21 @@ def _convert(function: Callable[..., Any], specs: Sequence[Spec], names: Any) ->
 
 def _remove_unused_inputs(model):
     """Removes inputs that no node reads, as of a state that `step` doesn't need."""
-    read = set(_read_names(model.graph))
+    read = {tensor.name for tensor in model.graph.output}
+    for graph in every_graph(model.graph):
+        read |= {name for node in graph.node for name in node.input}
     kept = [tensor for tensor in model.graph.input if tensor.name in read]
     del model.graph.input[:]
     model.graph.input.extend(kept)
 
 
-def _read_names(graph):
-    """Yields the names of the tensors that nodes read, those in loops too."""
-    yield from (tensor.name for tensor in graph.output)
+def every_graph(graph: Any) -> Iterator[Any]:
+    """Yields an ONNX graph and those within its nodes, as of loops."""
+    yield graph
     for node in graph.node:
-        yield from node.input
         for attribute in node.attribute:
             if attribute.HasField("g"):
-                yield from _read_names(attribute.g)
+                yield from every_graph(attribute.g)
 
 
 def _describe(tensors):
