@@ -21,7 +21,6 @@ from zoo.layers import (
     LocationAttention,
     MultiplicativeAttention,
 )
-from zoo.layers.attention import attend_hypotheses
 
 RNG = np.random.default_rng(3)
 LENGTHS = [7, 3, 1, 0]
@@ -317,16 +316,3 @@ def test_nan_behind_the_mask_reaches_nothing(make):
     wanted = to_numpy(layer(QUERY, EQUAL, mask=MASK))
     spoiled = np.where(MASK[..., None], EQUAL, np.nan)
     both_close(layer(QUERY, spoiled, mask=MASK), wanted)
-
-
-@pytest.mark.parametrize("make", [EVERY[0], EVERY[-1]])
-def test_several_states_share_a_sentence(make):
-    """As the hypotheses of a beam do: K consecutive rows, at positions of their own."""
-    layer, positions = make(), np.arange(12) % 5
-    layer.build(QUERY.shape, MEMORY.shape)
-    keys = randomize(layer).project(MEMORY)
-    states = np.reshape(QUERY[:, :3], (12, 6))
-    attend = compiled(lambda *given: attend_hypotheses(layer, *given))
-    shared = attend(states, MEMORY, MASK, keys, positions)
-    memory, mask = (np.repeat(x, 3, axis=0) for x in (MEMORY, MASK))
-    both_close(shared, compiled(layer)(states, memory, mask=mask, position=positions))

@@ -178,12 +178,6 @@ def test_dropout_in_training_only(feeding):
     assert np.isfinite(to_numpy(step[0])).all()
 
 
-@pytest.mark.once
-def test_input_feeding_is_the_default():
-    cell = AttentionCell(LSTMCell(4), MultiplicativeAttention("dot"))
-    assert cell.input_feeding is True and cell.get_config()["input_feeding"] is True
-
-
 @pytest.mark.parametrize("stack", ["lstm", once("gru")])
 def test_config_and_saving(stack, tmp_path):
     decoder = make(stack, "local_p", True, dropout=0.1)
@@ -215,35 +209,10 @@ def test_mixed_precision(policy, feeding):
     assert (alignments[~MASK[:, None].repeat(4, 1)] == 0).all()
 
 
-def test_units_default_to_the_last_cells_size():
-    cell = AttentionCell([LSTMCell(6)], MultiplicativeAttention())
-    assert cell.units == 6
-
-
 def test_stacked_cells_are_a_list_of_cells():
     stack = keras.layers.StackedRNNCells([keras.layers.GRUCell(4), LSTMCell(5)])
     cell = AttentionCell(stack, MultiplicativeAttention())
     assert [c.units for c in cell.cells] == [4, 5]
-
-
-@pytest.mark.parametrize("feeding", [True, once(False)])
-@pytest.mark.parametrize("own, asked", [(False, True), once(True, False)])
-def test_the_calls_choice_holds_in_functional_models(feeding, own, asked):
-    decoder = make("lstm", "local_p", feeding)
-    decoder.return_alignments = own
-    start = [np.full((3, 6), 0.1 * i, "float32") for i in range(4)]
-    inputs = keras.Input((None, 5)), keras.Input((None, 8))
-    states = [keras.Input((6,)) for _ in start]
-    made = decoder(*inputs, initial_states=states, return_alignments=asked)
-    assert len(made) == 2 + asked
-    assert made[1][-1].dtype == "int32" and tuple(made[0].shape) == (None, None, 10)
-    model = keras.Model([*inputs, *states], made[-1] if asked else made[0])
-    options = {"return_alignments": asked}
-    options["initial_states"] = start
-    run = compiled(lambda *given: decoder(*given, **options))
-    wanted = run(INPUTS, MEMORY)
-    found = compiled(model)([INPUTS, MEMORY, *start])
-    close(found, wanted[-1] if asked else wanted[0])
 
 
 def test_output_shapes():

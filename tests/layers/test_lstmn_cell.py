@@ -34,7 +34,7 @@ def source_of(cell):
 
 @pytest.mark.parametrize("fusion", [None, once("shallow"), "deep"])
 def test_it_is_the_papers(fusion):
-    cell = built(fusion, attention_units=3)
+    cell = built(fusion)
     first = [ops.convert_to_tensor(x) for x in FIRST]
     run = compiled(
         lambda *given: cell.run(*given, source_of(cell), return_weights=True)
@@ -107,24 +107,6 @@ def test_gradients_reach_every_variable(fusion):
         assert np.abs(gradient).max() > 0, variable.path
 
 
-def test_tapes_start_anew_without_fusion_alone():
-    cell, starts = built("deep"), np.ones((3, 6), "bool")
-    with pytest.raises(ValueError, match="without fusion. Received: fusion='deep'"):
-        cell.run(INPUTS, source=source_of(cell), starts=starts)
-    with pytest.raises(ValueError, match="without fusion. Received: fusion='deep'"):
-        states, x = cell.make_states(3, 6), cell.project(INPUTS[:, 0])
-        cell.advance(x, states, source_of(cell), starts=np.ones((3, 1), "bool"))
-
-
-def test_starts_may_be_a_list():
-    cell, starts = built(), [[True] * 6] * 3
-    found, wanted = (
-        compiled(lambda given=given: cell.run(INPUTS, starts=given)[0])()
-        for given in (starts, np.array(starts))
-    )
-    close(found, wanted)
-
-
 def test_config():
-    copy = same_config(LSTMNCell(4, 3, "deep"))
-    assert (copy.attention_units, copy.fusion) == (3, "deep")
+    copy = same_config(LSTMNCell(4, "deep"))
+    assert copy.fusion == "deep"

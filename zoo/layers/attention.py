@@ -14,7 +14,6 @@ from zoo.backend import Shape, Tensor
 from zoo.layers.configured import Configured, Initializer, Size
 from zoo.layers.functional import (
     clear_masked,
-    flatten_leading,
     linear,
     masked_softmax,
     read_mask,
@@ -143,46 +142,6 @@ def weighted_sum(weights: Tensor, values: Tensor) -> Tensor:
             ops.expand_dims(ops.squeeze(weights, 1), -1) * values, axis=1, keepdims=True
         )
     return ops.matmul(weights, values)
-
-
-def attend_hypotheses(
-    attention: Any,
-    query: Tensor,
-    memory: Tensor,
-    mask: Tensor,
-    keys: Tensor,
-    position: Tensor,
-    one_query_per_source: bool | None = None,
-    **others: Any,
-) -> tuple[Tensor, Tensor]:
-    """Attends with single states, several of which may share a sentence.
-
-    Of R states, R / B consecutive ones (the hypotheses of a beam) share one of B
-    sentences, whose memory is not copied.
-
-    Args:
-        attention: a built attention layer.
-        query: `(R, d)`, or `(B, T, d)` of one query per source and step.
-        memory, mask, keys: as in the attention layers, of B sentences.
-        position: int `(R,)`, or `(T,)`.
-        one_query_per_source: says that R = B, where the shapes can't tell.
-        **others: further arguments of the attention layer, where R = B.
-
-    Returns:
-        `(context, weights)`: `(R, d_m)` and `(R, S)`.
-    """
-    if one_query_per_source is None:
-        rows, batch = query.shape[0], memory.shape[0]
-        one_query_per_source = rows is not None and rows == batch
-    if one_query_per_source:
-        return attention(
-            query, memory, mask=mask, keys=keys, position=position, **others
-        )
-    batch, length = ops.shape(memory)[0], ops.shape(memory)[1]
-    query = ops.reshape(query, (batch, -1, query.shape[-1]))
-    position = ops.reshape(position, (batch, -1))
-    context, weights = attention(query, memory, mask=mask, keys=keys, position=position)
-    return flatten_leading(context), ops.reshape(weights, (-1, length))
 
 
 class _GlobalAttention(Attention):

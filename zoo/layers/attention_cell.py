@@ -1,4 +1,4 @@
-"""One step of a decoder of any cells and any attention (Luong et al. 2015)."""
+"""Steps of recurrent decoders with attention, and Luong et al. 2015's."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -7,16 +7,113 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.layers.attention import MemoryLayer, attend_hypotheses, with_keys
+from zoo.layers.attention import MemoryLayer, with_keys
 from zoo.layers.cells import ZooCell, as_list, join
 from zoo.layers.configured import Initializer, Size
-from zoo.layers.functional import cast_weights, checked_states, linear
+from zoo.layers.functional import (
+    cast_weights,
+    checked_states,
+    flatten_leading,
+    linear,
+)
 from zoo.layers.initializers import add_variable
 from zoo.layers.lora import LoRALayer
 
 
+class DecoderCell(MemoryLayer):
+    """Base class of the cells with attention.
+
+    A subclass has `cells`, `attention` and, once built, `fed_size`, the size of the
+    second part of its input, which is known in the step only. Its `call` puts `recur`
+    and `attend` in the order of its paper.
+    """
+
+    cells: Any
+    attention: Any
+    dropout = 0.0
+    fed_size: int
+
+    @property
+    def counts(self) -> list[int]:
+        """How many states each cell has."""
+        return [len(as_list(cell.state_size)) for cell in self.cells]
+
+    def get_initial_state(
+        self, batch_size: int, cell_states: list[Tensor] | None = None
+    ) -> list[Tensor]:
+        """Returns the flat list of states before the first step.
+
+        That is the cells' own (zeros, or `cell_states`, a flat list) and position 0.
+        """
+        sizes = [size for cell in self.cells for size in as_list(cell.state_size)]
+        if cell_states is None:
+            cell_states = []
+            for cell in self.cells:
+                cell_states += as_list(cell.get_initial_state(batch_size=batch_size))
+        cell_states = checked_states(cell_states, sizes, batch_size)
+        states = [ops.cast(state, self.compute_dtype) for state in cell_states]
+        return [*states, ops.zeros((batch_size,), dtype="int32")]
+
+    def recur(
+        self, parts: list[Tensor], states: list[Tensor], training: bool = False
+    ) -> tuple[Tensor, list[Tensor]]:
+        """The cells' output, layer by layer, and their new states.
+
+        Args:
+            parts: of the input `(B, n)`, to be joined.
+            states: the cells', a flat list.
+            training: whether inputs are dropped.
+        """
+        new_states: list[Tensor] = []
+        x = join(*(ops.cast(part, self.compute_dtype) for part in parts))
+        for cell, state in zip(self.cells, self.split_states(states), strict=True):
+            if training and self.dropout:
+                x = self.drop(x, training=True)
+            step = cell.call if isinstance(cell, ZooCell) else cell
+            x, state = step(x, state)
+            new_states += as_list(state)
+        return x, new_states
+
+    def attend(
+        self,
+        query: Tensor,
+        memory: Tensor,
+        mask: Tensor | None,
+        keys: Tensor,
+        position: Tensor,
+        one_query_per_source: bool = False,
+        **options: Any,
+    ) -> tuple[Tensor, Tensor]:
+        """The context and the weights of single states `(R, d)`.
+
+        R / B consecutive states (the hypotheses of a beam) share one of B sentences,
+        whose memory is not copied. `one_query_per_source` says that R = B, where the
+        shapes can't tell; the query then may be `(B, T, d)` too.
+        """
+        alone = query.shape[0] is not None and query.shape[0] == memory.shape[0]
+        if one_query_per_source or alone:
+            return self.attention(
+                query, memory, mask=mask, keys=keys, position=position, **options
+            )
+        batch, length = ops.shape(memory)[0], ops.shape(memory)[1]
+        query = ops.reshape(query, (batch, -1, query.shape[-1]))
+        position = ops.reshape(position, (batch, -1))
+        context, weights = self.attention(
+            query, memory, mask=mask, keys=keys, position=position
+        )
+        return flatten_leading(context), ops.reshape(weights, (-1, length))
+
+    def split_states(self, states: list[Tensor]) -> list[list[Tensor]]:
+        """Each cell's own states, from the flat list's front."""
+        parts, states = [], list(states)
+        for count in self.counts:
+            parts.append(states[:count])
+            states = states[count:]
+        return parts
+
+
 @keras.saving.register_keras_serializable(package="zoo")
-class AttentionCell(LoRALayer, MemoryLayer):
+class AttentionCell(LoRALayer, DecoderCell):
     """One step of a recurrent decoder with attention (Luong et al. 2015, section 3).
 
     The order is h_t → a_t → c_t → h~_t: the cells make h_t; attention, queried with
@@ -54,9 +151,9 @@ class AttentionCell(LoRALayer, MemoryLayer):
     Variables: `W_c` (d_m + d, units), those of the cells and of the attention.
 
     Raises:
-        ValueError: when something in `cells` is not a recurrent cell, or a cell has a
-            dropout of its own (use `dropout=` here); for another vector; when built,
-            if a context is not of size `units` with `vector="context"`.
+        ValueError: for what is no recurrent cell, or a cell that has a dropout of its
+            own (use `dropout=` here); for another vector; when built, if a context is
+            not of size `units` with `vector="context"`.
 
     Example:
         >>> import numpy as np
@@ -91,13 +188,12 @@ class AttentionCell(LoRALayer, MemoryLayer):
             units = cells[-1].output_size
         self.configure(locals())
         self.drop = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
-        # The state counts of the cells, to cut the flat list of states.
-        self.counts = [len(as_list(cell.state_size)) for cell in self.cells]
         self.output_size = self.units
 
     def build(self, inputs_shape: Shape, memory_shape: Shape) -> None:
         if self.units is None:
             self.units = self.output_size = memory_shape[-1]
+        self.fed_size = self.units
         size = inputs_shape[-1] + (self.units if self.input_feeding else 0)
         for cell in self.cells:
             if not cell.built:
@@ -119,21 +215,11 @@ class AttentionCell(LoRALayer, MemoryLayer):
     def get_initial_state(
         self, batch_size: int, cell_states: list[Tensor] | None = None
     ) -> list[Tensor]:
-        """Returns the flat list of states before the first step.
-
-        That is the cells' own (zeros, or `cell_states`, a flat list), h~_0 = 0 and
-        position 0.
-        """
-        sizes = [size for cell in self.cells for size in as_list(cell.state_size)]
-        if cell_states is None:
-            cell_states = []
-            for cell in self.cells:
-                cell_states += as_list(cell.get_initial_state(batch_size=batch_size))
-        cell_states = checked_states(cell_states, sizes, batch_size)
-        states = [ops.cast(state, self.compute_dtype) for state in cell_states]
+        """As any `DecoderCell`'s, with h~_0 = 0 before the position."""
+        *states, position = super().get_initial_state(batch_size, cell_states)
         if self.input_feeding:
             states.append(ops.zeros((batch_size, self.units), dtype=self.compute_dtype))
-        return [*states, ops.zeros((batch_size,), dtype="int32")]
+        return [*states, position]
 
     def call(
         self,
@@ -154,40 +240,6 @@ class AttentionCell(LoRALayer, MemoryLayer):
         fed = [output] if self.input_feeding else []
         return output, alignment, [*cells, *fed, position + 1]
 
-    def recur(
-        self, parts: list[Tensor], states: list[Tensor], training: bool = False
-    ) -> tuple[Tensor, list[Tensor]]:
-        """h_t, layer by layer, and the cells' new states.
-
-        Args:
-            parts: of the input `(B, n)`, to be joined.
-            states: the cells', a flat list.
-            training: whether inputs are dropped.
-        """
-        new_states: list[Tensor] = []
-        x = join(*(ops.cast(part, self.compute_dtype) for part in parts))
-        for cell, state in zip(self.cells, self.split_states(states), strict=True):
-            if training and self.dropout:
-                x = self.drop(x, training=True)
-            step = cell.call if isinstance(cell, ZooCell) else cell
-            x, state = step(x, state)
-            new_states += as_list(state)
-        return x, new_states
-
-    def attend(
-        self,
-        query: Tensor,
-        memory: Tensor,
-        mask: Tensor,
-        keys: Tensor,
-        position: Tensor,
-        one_query_per_source: bool | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """c_t and a_t of h_t; see `attend_hypotheses`."""
-        return attend_hypotheses(
-            self.attention, query, memory, mask, keys, position, one_query_per_source
-        )
-
     def combine(
         self, context: Tensor, hidden: Tensor, product: Callable | None = None
     ) -> Tensor:
@@ -207,63 +259,21 @@ class AttentionCell(LoRALayer, MemoryLayer):
             net = product(joined)
         return ops.tanh(net) if self.vector == "tanh" else net
 
-    def split_states(self, states: list[Tensor]) -> list[list[Tensor]]:
-        """Each cell's own states, from the flat list's front."""
-        parts, states = [], list(states)
-        for count in self.counts:
-            parts.append(states[:count])
-            states = states[count:]
-        return parts
-
-    def compute_output_spec(
-        self,
-        inputs: Tensor,
-        states: list[Tensor],
-        memory: Tensor,
-        *args: Any,
-        **kwargs: Any,
-    ) -> Any:
-        output, alignment, states = self.compute_output_shape(
-            inputs.shape, [state.shape for state in states], memory.shape
-        )
-        return (
-            keras.KerasTensor(output, self.compute_dtype),
-            keras.KerasTensor(alignment, self.compute_dtype),
-            state_specs(states, self.compute_dtype),
-        )
-
-    def compute_output_shape(
-        self, inputs_shape: Shape, states_shape: list[Shape], memory_shape: Shape
-    ) -> Any:
-        rows = inputs_shape[0]
-        states = [tuple(shape) for shape in states_shape]
-        return (rows, self.units), (rows, memory_shape[1]), states
-
 
 def _flat_cells(cells):
     """A cell, a list of cells or a `StackedRNNCells` as a list of usable cells."""
-    flat = []
-    for cell in cells if isinstance(cells, (list, tuple)) else [cells]:
-        stacked = isinstance(cell, keras.layers.StackedRNNCells)
-        flat += cell.cells if stacked else [cell]
-    for cell in flat or [None]:
-        if not (hasattr(cell, "state_size") and hasattr(cell, "output_size")):
-            raise ValueError(
-                "`cells` must be a Keras recurrent cell (with `state_size` and "
-                f"`output_size`) or a list of them. Received: {cells!r}"
-            )
-        for name in ("dropout", "recurrent_dropout"):
-            if getattr(cell, name, 0):
-                # Its mask would be kept in the cell from one batch to the next.
-                raise ValueError(
-                    f"Cells must have no `{name}` of their own; AttentionCell's "
-                    f"`dropout` drops their inputs. Received: {cell.name} with "
-                    f"{name}={getattr(cell, name)}"
-                )
+    flat = getattr(cells, "cells", cells)
+    flat = list(flat) if isinstance(flat, (list, tuple)) else [flat]
+    if not flat or any(
+        not hasattr(cell, "state_size")
+        # Its mask would be kept in the cell from one batch to the next.
+        or getattr(cell, "dropout", 0)
+        or getattr(cell, "recurrent_dropout", 0)
+        for cell in flat
+    ):
+        raise ValueError(
+            "`cells` must be a Keras recurrent cell or a list of them, with no dropout "
+            "of their own: AttentionCell's `dropout` drops their inputs. "
+            f"Received: {cells!r}"
+        )
     return flat
-
-
-def state_specs(shapes: Any, dtype: Any) -> list:
-    """Symbolic states of these shapes; the last is the target position."""
-    specs = [keras.KerasTensor(shape, dtype) for shape in shapes[:-1]]
-    return [*specs, keras.KerasTensor(shapes[-1], "int32")]

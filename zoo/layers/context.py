@@ -1,28 +1,22 @@
 """A decoder that attends first and reads the context in its recurrence."""
 
-from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.layers.attention import Attention, MemoryLayer, attend_hypotheses, with_keys
-from zoo.layers.cells import GRUCell, LSTMCell, as_list, join
+from zoo.layers.attention import Attention, with_keys
+from zoo.layers.attention_cell import DecoderCell
+from zoo.layers.cells import GRUCell, LSTMCell
 from zoo.layers.configured import Initializer, ZeroOrAbove
-from zoo.layers.fast_loops.decoder_loop import run_context_cell
-from zoo.layers.functional import (
-    cast_weights,
-    checked_states,
-    columns,
-    linear,
-    sentence_mask,
-)
-from zoo.layers.initializers import in_float32
+from zoo.layers.decoder import Decoder
+from zoo.layers.functional import cast_weights, columns, linear
+from zoo.layers.initializers import add_variable
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class ContextCell(MemoryLayer):
+class ContextCell(DecoderCell):
     """One step of Bahdanau et al. 2015's decoder (section 3.1, appendix A.2.2).
 
     The order is s_{i-1} → a_i → c_i → s_i: attention, asked with the previous state,
@@ -89,35 +83,22 @@ class ContextCell(MemoryLayer):
         self.configure(locals())
         self.output_size = cell.output_size
 
+    @property
+    def cells(self) -> list[Any]:  # type: ignore[override]
+        """The cell, in a list."""
+        return [self.cell]
+
     def build(self, inputs_shape: Shape, memory_shape: Shape) -> None:
+        self.fed_size = memory_shape[-1]
         if not self.cell.built:
-            self.cell.build((None, inputs_shape[-1] + memory_shape[-1]))
+            self.cell.build((None, inputs_shape[-1] + self.fed_size))
         if not self.attention.built:
             self.attention.build((None, self.output_size), memory_shape)
         if self.gate:
-            self.w_beta = self.add_weight(
-                name="w_beta",
-                shape=(self.output_size, 1),
-                initializer=in_float32(self.kernel_initializer, self.variable_dtype),
-            )
-            self.b_beta = self.add_weight(
-                name="b_beta", shape=(1,), initializer="zeros"
-            )
+            shape = (self.output_size, 1)
+            add_variable(self, "w_beta", shape, self.kernel_initializer)
+            add_variable(self, "b_beta", (1,), "zeros")
         self.built = True
-
-    def get_initial_state(
-        self, batch_size: int, cell_states: list[Tensor] | None = None
-    ) -> list[Tensor]:
-        """Returns the states before the first step.
-
-        That is the cell's own (zeros, or `cell_states`) and position 0.
-        """
-        if cell_states is None:
-            cell_states = self.cell.get_initial_state(batch_size=batch_size)
-        sizes, states = as_list(self.cell.state_size), as_list(cell_states)
-        states = checked_states(states, sizes, batch_size)
-        states = [ops.cast(state, self.compute_dtype) for state in states]
-        return [*states, ops.zeros((batch_size,), dtype="int32")]
 
     def call(
         self,
@@ -134,43 +115,26 @@ class ContextCell(MemoryLayer):
         output, state = self.recur([inputs, context], state)  # s_i, appendix A.2.2
         return output, context, alignment, [*state, position + 1]
 
-    def recur(
-        self, parts: list[Tensor], states: list[Tensor]
-    ) -> tuple[Tensor, list[Tensor]]:
-        """s_i and the cell's new states, for an input in parts `(B, n)`."""
-        x = join(*(ops.cast(part, self.compute_dtype) for part in parts))
-        return self.cell(x, states)
-
-    def attend(
-        self,
-        state: Tensor,
-        memory: Tensor,
-        mask: Tensor,
-        keys: Tensor,
-        position: Tensor,
-        **options: Any,
-    ) -> tuple[Tensor, Tensor]:
-        """The context of a state and its weights; see `attend_hypotheses`."""
-        context, alignment = attend_hypotheses(
-            self.attention, state, memory, mask, keys, position, **options
-        )
-        if self.gate:  # β_i
-            logit = linear(state, cast_weights(self.w_beta, self.compute_dtype))
+    def attend(self, query: Tensor, *arguments: Any, **options: Any) -> Any:
+        """As any `DecoderCell`'s, the context times β_i."""
+        context, alignment = super().attend(query, *arguments, **options)
+        if self.gate:
+            logit = linear(query, cast_weights(self.w_beta, self.compute_dtype))
             bias = cast_weights(self.b_beta, self.compute_dtype)
             context = ops.sigmoid(logit + bias) * context
         return context, alignment
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class ContextDecoder(MemoryLayer):
+class ContextDecoder(Decoder):
     """Runs a `ContextCell` over whole target sequences (teacher forcing).
 
     Keys and the input product stay outside the time loop.
 
     With `doubly_stochastic` λ, training adds Xu et al. 2015's penalty to the losses,
     for attention that looks at each place about once (section 4.2.1, equation 14): the
-    batch's mean of λ Σ_i (1 - Σ_t α_ti)² over the real places. It stands beside the
-    log-likelihood of a sentence: next to a mean over tokens it weighs more.
+    batch's mean of λ Σ_i (1 - Σ_t α_ti)² over the real places and steps. It stands
+    beside the log-likelihood of a sentence: next to a mean over tokens it weighs more.
 
     Args:
         cell: a `ContextCell`.
@@ -181,8 +145,6 @@ class ContextDecoder(MemoryLayer):
         memory: `(B, S, d_m)`.
         mask: bool `(B, S)`, true where a source position is real; memory's Keras mask
             by default.
-        steps_mask: bool `(B, T)`, true where a target step is real, for the penalty;
-            the inputs' Keras mask by default.
         noise: `(B, T, S + 1)`, for `HardAttention`.
         initial_states: the cell's states; zeros by default.
         keys: the attention's `project(memory)`, if it is at hand already.
@@ -214,13 +176,6 @@ class ContextDecoder(MemoryLayer):
             raise ValueError(f"`cell` must be a ContextCell. Received: cell={cell!r}")
         self.configure(locals())
 
-    def build(
-        self, inputs_shape: Shape, memory_shape: Shape, noise_shape: Shape | None = None
-    ) -> None:
-        if not self.cell.built:
-            self.cell.build((inputs_shape[0], inputs_shape[-1]), memory_shape)
-        self.built = True
-
     def call(
         self,
         inputs: Tensor,
@@ -230,56 +185,34 @@ class ContextDecoder(MemoryLayer):
         keys: Tensor | None = None,
         training: bool = False,
         return_alignments: bool = False,
-        steps_mask: Tensor | None = None,
         noise: Tensor | None = None,
         inputs_mask: Tensor | None = None,
     ) -> tuple:
-        cell, mask = self.cell, sentence_mask(memory_mask, memory)
-        steps_mask = inputs_mask if steps_mask is None else steps_mask
-        penalize = training and self.doubly_stochastic
-        memory, keys = with_keys(cell.attention, memory, mask, keys)
-        states = cell.get_initial_state(ops.shape(inputs)[0], initial_states)
+        states, source = self.prepare(inputs, memory, memory_mask, initial_states, keys)
 
         def step(view, x, states):
-            found = ContextCell.call(view, x, states, memory, mask, keys)
-            return ops.concatenate(found[:2], axis=-1), found[3], found[2]
+            s, c, alignment, states = ContextCell.call(view, x, states, *source)
+            return ops.concatenate([s, c], axis=-1), states, alignment
 
-        size, more = memory.shape[-1], bool(return_alignments or penalize)
+        penalize = training and self.doubly_stochastic
         outputs, states, alignments = self.run(
-            step, inputs, states, training, more, noise
+            step, inputs, states, training, bool(return_alignments or penalize), noise
         )
         if penalize:
-            penalty = doubly_stochastic_penalty(alignments, mask, steps_mask)
+            penalty = doubly_stochastic_penalty(alignments, source[1], inputs_mask)
             self.add_loss(self.doubly_stochastic * penalty)
-        first = cell.output_size
-        contexts = columns(outputs, first, first + size)
+        first = self.cell.output_size
+        contexts = columns(outputs, first, first + memory.shape[-1])
         found = columns(outputs, 0, first), contexts, states
         return (*found, alignments) if return_alignments else found
-
-    def run(
-        self,
-        step: Callable[..., tuple],
-        inputs: Tensor,
-        state: Any,
-        training: bool = False,
-        return_alignments: bool = False,
-        noise: Tensor | None = None,
-    ) -> tuple[Tensor, Any, Tensor | None]:
-        """Runs a custom step; see `run_context_cell`."""
-        inputs = ops.cast(inputs, self.compute_dtype)
-        return run_context_cell(
-            self.cell, step, inputs, state, training, return_alignments, noise
-        )
 
     def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         return previous_mask, previous_mask
 
     def compute_output_shape(self, inputs_shape: Shape, memory_shape: Shape) -> Any:
-        batch, time = inputs_shape[:2]
-        sizes = [int(size) for size in as_list(self.cell.cell.state_size)]
-        states = [*((batch, size) for size in sizes), (batch,)]
-        contexts = (batch, time, memory_shape[-1])
-        return (batch, time, self.cell.output_size), contexts, states
+        lead = tuple(inputs_shape[:2])
+        outputs = (*lead, self.cell.output_size)
+        return outputs, (*lead, memory_shape[-1]), self.state_shapes(lead[0])
 
 
 def doubly_stochastic_penalty(

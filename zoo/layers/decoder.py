@@ -1,4 +1,4 @@
-"""A decoder made of any recurrent cells and any attention (Luong et al. 2015)."""
+"""Decoders of recurrent cells with attention, over whole targets."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,14 +8,54 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.layers.attention import MemoryLayer, with_keys
-from zoo.layers.attention_cell import AttentionCell, state_specs
+from zoo.layers.attention_cell import AttentionCell
 from zoo.layers.cells import as_list
-from zoo.layers.fast_loops.decoder_loop import run_attention_cell
+from zoo.layers.fast_loops.decoder_loop import run_at_once, run_in_loop
 from zoo.layers.functional import sentence_mask
 
 
+class Decoder(MemoryLayer):
+    """Base class of the decoders, which run a `DecoderCell` over whole targets."""
+
+    cell: Any
+
+    def build(self, inputs_shape: Shape, memory_shape: Shape) -> None:
+        if not self.cell.built:
+            self.cell.build((inputs_shape[0], inputs_shape[-1]), memory_shape)
+        self.built = True
+
+    def prepare(
+        self, inputs: Tensor, memory: Tensor, mask: Any, states: Any, keys: Any
+    ) -> tuple[list[Tensor], tuple]:
+        """The first states, and memory, mask and keys as the cell takes them."""
+        mask = sentence_mask(mask, memory)
+        memory, keys = with_keys(self.cell.attention, memory, mask, keys)
+        states = self.cell.get_initial_state(ops.shape(inputs)[0], states)
+        return states, (memory, mask, keys)
+
+    def run(
+        self,
+        step: Callable[..., tuple],
+        inputs: Tensor,
+        state: Any,
+        training: bool = False,
+        return_alignments: bool = False,
+        noise: Tensor | None = None,
+    ) -> tuple[Tensor, Any, Tensor | None]:
+        """Runs a custom step; see `run_in_loop`."""
+        inputs = ops.cast(inputs, self.compute_dtype)
+        return run_in_loop(
+            self.cell, step, inputs, state, training, return_alignments, noise
+        )
+
+    def state_shapes(self, batch: Any) -> list[Shape]:
+        """The shapes of the final states."""
+        sizes = [size for cell in self.cell.cells for size in as_list(cell.state_size)]
+        return [*((batch, int(size)) for size in sizes), (batch,)]
+
+
 @keras.saving.register_keras_serializable(package="zoo")
-class AttentionDecoder(MemoryLayer):
+class AttentionDecoder(Decoder):
     """Runs an `AttentionCell` over whole target sequences (teacher forcing).
 
     Each step is the cell's; what doesn't depend on the step is computed before the loop
@@ -34,7 +74,6 @@ class AttentionDecoder(MemoryLayer):
             mask by default.
         initial_states: flat list of the cells' states; zeros by default.
         keys: the attention's `project(memory)`, if it is at hand already.
-        return_alignments: instead of the layer's own setting.
 
     Returns:
         `(outputs, states, alignments)`: `(B, T, units)`, the final flat list of
@@ -59,12 +98,6 @@ class AttentionDecoder(MemoryLayer):
         super().__init__(**kwargs)
         self.configure(locals())
 
-    def build(self, inputs_shape: Shape, memory_shape: Shape) -> None:
-        if not self.cell.built:
-            step_shape = (inputs_shape[0], inputs_shape[-1])
-            self.cell.build(step_shape, memory_shape)
-        self.built = True
-
     def call(
         self,
         inputs: Tensor,
@@ -73,24 +106,20 @@ class AttentionDecoder(MemoryLayer):
         initial_states: list[Tensor] | None = None,
         keys: Tensor | None = None,
         training: bool = False,
-        return_alignments: bool | None = None,
     ) -> tuple:
-        if return_alignments is None:
-            return_alignments = self.return_alignments
-        cell, mask = self.cell, sentence_mask(memory_mask, memory)
-        memory, keys = with_keys(cell.attention, memory, mask, keys)
-        states = cell.get_initial_state(ops.shape(inputs)[0], initial_states)
+        states, source = self.prepare(inputs, memory, memory_mask, initial_states, keys)
 
         def step(view, x, states):
-            found = AttentionCell.call(view, x, states, memory, mask, keys)
-            return found[0], found[2], found[1]
+            output, alignment, states = AttentionCell.call(view, x, states, *source)
+            return output, states, alignment
 
         outputs, states, alignments = self.run(
-            step, inputs, states, training, return_alignments
+            step, inputs, states, training, self.return_alignments
         )
-        if not cell.input_feeding:  # one step has taken all
+        if not self.cell.input_feeding:  # one step has taken all
             states[-1] = states[-1] + ops.shape(inputs)[1] - 1
-        return (outputs, states, *([alignments] if return_alignments else []))
+        found = outputs, states
+        return (*found, alignments) if self.return_alignments else found
 
     def run(
         self,
@@ -99,40 +128,18 @@ class AttentionDecoder(MemoryLayer):
         state: Any,
         training: bool = False,
         return_alignments: bool = False,
+        noise: Tensor | None = None,
     ) -> tuple[Tensor, Any, Tensor | None]:
-        """Runs a custom step; see `run_attention_cell`."""
-        inputs = ops.cast(inputs, self.compute_dtype)
-        return run_attention_cell(
-            self.cell, step, inputs, state, training, return_alignments
-        )
-
-    def compute_output_spec(
-        self,
-        inputs: Tensor,
-        memory: Tensor,
-        *args: Any,
-        return_alignments: bool | None = None,
-        **kwargs: Any,
-    ) -> Any:
-        if return_alignments is None:
-            return_alignments = self.return_alignments
-        shapes = self._output_shapes(inputs.shape, memory.shape, return_alignments)
-        outputs, states, *alignments = shapes
-        return (
-            keras.KerasTensor(outputs, self.compute_dtype),
-            state_specs(states, self.compute_dtype),
-            *(keras.KerasTensor(shape, self.compute_dtype) for shape in alignments),
-        )
+        """Runs a custom step; see `run_in_loop` and `run_at_once`."""
+        if not self.cell.input_feeding:
+            inputs = ops.cast(inputs, self.compute_dtype)
+            return run_at_once(self.cell, step, inputs, state, training)
+        return super().run(step, inputs, state, training, return_alignments)
 
     def compute_output_shape(self, inputs_shape: Shape, memory_shape: Shape) -> Any:
-        return self._output_shapes(inputs_shape, memory_shape, self.return_alignments)
-
-    def _output_shapes(self, inputs_shape, memory_shape, return_alignments):
-        batch, time = inputs_shape[:2]
-        sizes = [size for cell in self.cell.cells for size in as_list(cell.state_size)]
-        sizes += [self.cell.units] if self.cell.input_feeding else []
-        states = [*((batch, size) for size in sizes), (batch,)]
-        outputs = (batch, time, self.cell.units)
-        if not return_alignments:
-            return outputs, states
-        return outputs, states, (batch, time, memory_shape[1])
+        lead = tuple(inputs_shape[:2])
+        *states, position = self.state_shapes(lead[0])
+        if self.cell.input_feeding:
+            states.append((lead[0], self.cell.units))
+        found = (*lead, self.cell.units), [*states, position]
+        return (*found, (*lead, memory_shape[1])) if self.return_alignments else found

@@ -59,16 +59,14 @@ class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
                     c_t = r_t * α~_t + f * c~_t + i * ĉ
 
     The paper describes shallow fusion in words, as the attention of Bahdanau et al. Its
-    equations have no biases; the gates here have, from 0, that of f from 1.
+    equations have no biases; the gates here have, from 0, that of f from 1 (Gers et al.
+    2000): h~_t and c~_t are means over the past at first, and a half-open gate would
+    halve them at every step.
 
     Args:
-        units: size of h and c; of γ and α too.
-        attention_units: size of the scores' hidden layer; `units` by default.
+        units: size of h, c, γ, α and the scores' hidden layer.
         fusion: None, "shallow" or "deep".
         kernel_initializer: of the matrices and vectors.
-        unit_forget_bias: whether f's bias starts at 1 (Gers et al. 2000), as in Keras's
-            LSTM: h~_t and c~_t are means over the past at first, and a half-open gate
-            would halve them at every step. Default True.
 
     Variables: `kernel` (n, 4 units), gates in Keras's order i, f, ĉ, o;
         `recurrent_kernel` (units, 4 units), of h~; `bias`; `W_h`, `W_x`, `W_htilde`,
@@ -101,10 +99,8 @@ class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
     def __init__(
         self,
         units: Size,
-        attention_units: Size | None = None,
         fusion: Literal[None, "shallow", "deep"] = None,
         kernel_initializer: Initializer = "glorot_uniform",
-        unit_forget_bias: bool = True,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -117,38 +113,34 @@ class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
         attention's query does not.
         """
         size, n = inputs_shape[-1], self.units
-        a = self.attention_units or n
         self.query_size = size - skip
-        matrices = {
+        shapes = {
             "kernel": (size, 4 * n),
             "recurrent_kernel": (n, 4 * n),
-            "W_h": (n, a),
-            "W_x": (self.query_size, a),
-            "W_htilde": (n, a),
-            "v": (a,),
+            "W_h": (n, n),
+            "W_x": (self.query_size, n),
+            "W_htilde": (n, n),
+            "v": (n,),
         }
         if self.fusion:
-            matrices |= {"W_gamma": (n, a), "u": (a,)}
+            shapes |= {"W_gamma": (n, n), "u": (n,)}
         if self.fusion == "shallow":
-            matrices |= {"W_q": (n, a), "context_kernel": (n, 4 * n)}
+            shapes |= {"W_q": (n, n), "context_kernel": (n, 4 * n)}
         if self.fusion == "deep":
-            matrices |= {"W_xgamma": (self.query_size, a), "W_gammatilde": (n, a)}
-            matrices["W_r"] = (n + size, n)
-        for name, shape in matrices.items():
-            initializer = clone_initializer(self.kernel_initializer)
-            if len(shape) == 1:  # of a matrix with one column
-                initializer = _as_column(initializer)
-            weight = self.add_weight(name=name, shape=shape, initializer=initializer)
-            setattr(self, name, weight)
-        self.bias = self.add_weight(name="bias", shape=(4 * n,), initializer=self._bias)
+            shapes |= {"W_xgamma": (self.query_size, n), "W_gammatilde": (n, n)}
+            shapes["W_r"] = (n + size, n)
+        for name, shape in shapes.items():
+            draw = clone_initializer(self.kernel_initializer)
+            if len(shape) == 1:
+                draw = _as_column(draw)
+            setattr(self, name, self.add_weight(shape, draw, name=name))
+        self.bias = self.add_weight((4 * n,), self._bias, name="bias")
         if self.fusion == "deep":
-            self.b_r = self.add_weight(name="b_r", shape=(n,), initializer="zeros")
+            self.b_r = self.add_weight((n,), "zeros", name="b_r")
         self.built = True
 
     def _bias(self, shape, dtype=None):
-        """Zeros, but for the gate f."""
-        gate = ops.arange(shape[0]) // self.units
-        return ops.cast(gate == 1, dtype) * float(self.unit_forget_bias)
+        return ops.cast(ops.arange(shape[0]) // self.units == 1, dtype)  # f's
 
     def _cast(self, name):
         return cast_weights(getattr(self, name), self.compute_dtype)
@@ -217,7 +209,7 @@ class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
         self,
         x: Tensor,
         state: LSTMNState,
-        source: Tensor | None = None,
+        source: Any = None,
         keep: Tensor | None = None,
         starts: Tensor | None = None,
     ) -> tuple[Tensor, Tensor, Tensor, LSTMNState]:
@@ -236,11 +228,13 @@ class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
             `(h, c, weights, state)`: `(B, units)` twice, the weights on the source
             `(B, S)`, or, without fusion, on the tape.
         """
+        slots = ops.arange(ops.shape(state.tape)[1], dtype="int32")[None]
         if starts is not None:
-            state = self._start_anew(state, starts, keep)
+            starts = starts if keep is None else ops.logical_and(starts, keep)
+            state = _start_anew(state, starts, slots)
         h, c, htilde, gamma, weights = self.equations(x, state, source)
         new, old = (h, c, htilde, gamma), state[2:6]
-        here = self._slots(state) == state.position[:, None] + 1
+        here = slots == state.position[:, None] + 1
         if keep is not None:
             here = ops.logical_and(here, keep)
             new = keras.tree.map_structure(lambda a, b: ops.where(keep, a, b), new, old)
@@ -256,8 +250,9 @@ class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
         Returns:
             `(h_t, c_t, h~_t, [γ~_t] or [], weights)`.
         """
-        gamma: list[Tensor] = []
-        net, query, *more = self._parts(x)  # x_t times W, W_x, W_r, W_xγ
+        n, gamma = self.units, []
+        ends = [4 * n, 5 * n, 6 * n] if self.fusion == "deep" else [4 * n]
+        net, query, *more = ops.split(x, ends, axis=-1)  # x_t times W, W_x, W_r, W_xγ
         query = query + self._times(state.htilde, "W_htilde")
         read, weights = self.recall(query, state.tape, state.seen > 0, self._cast("v"))
         htilde, ctilde = ops.split(read, 2, axis=-1)
@@ -265,20 +260,35 @@ class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
         if self.fusion == "shallow":
             query = self._times(state.h, "W_q")
             read, weights = self.read(query, source, self._cast("u"))
-            net = net + self._times(read[:, : self.units], "context_kernel")
+            net = net + self._times(read[:, :n], "context_kernel")
         elif self.fusion == "deep":
             share, query = more
             query = query + self._times(state.gamma[0], "W_gammatilde")
             read, weights = self.read(query, source, self._cast("u"))
             gammatilde, alpha = ops.split(read, 2, axis=-1)
-            W_r = self._cast("W_r")[: self.units]
-            r = ops.sigmoid(share + linear(gammatilde, W_r))
+            r = ops.sigmoid(share + linear(gammatilde, self._cast("W_r")[:n]))
             gamma = [gammatilde]
         i, f, candidate, o = ops.split(net, 4, axis=-1)
         c = ops.sigmoid(f) * ctilde + ops.sigmoid(i) * ops.tanh(candidate)
         if self.fusion == "deep":
             c = r * alpha + c
         return ops.sigmoid(o) * ops.tanh(c), c, htilde, gamma, weights
+
+    def recall(
+        self, query: Tensor, tape: Tensor, seen: Tensor, v: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Attention to the tape: h~_t and c~_t `(R, 2 units)`, and `(R, L)`."""
+        keys, values = tape[..., 2 * self.units :], tape[..., : 2 * self.units]
+        read, weights = _attend(query[:, None], keys, v, seen, values)
+        return read[:, 0], weights[:, 0]
+
+    def read(self, query: Tensor, source: Any, u: Tensor) -> tuple[Tensor, Tensor]:
+        """Attention to the source: `(R, 2 units)` and `(R, S)`."""
+        keys, values, mask = source["keys"], source["values"], source["mask"]
+        query = ops.reshape(query, (ops.shape(keys)[0], -1, query.shape[-1]))
+        read, weights = _attend(query, keys, u, mask, values)
+        weights = ops.reshape(weights, (-1, ops.shape(weights)[-1]))
+        return flatten_leading(read), weights
 
     def run(
         self,
@@ -325,61 +335,16 @@ class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
         weights = outputs[..., 2 * n :] if return_weights else None
         return h, c, weights, [state.h, state.c]
 
-    def _parts(self, x):
-        """The parts of `project`."""
-        n, a = self.units, self.attention_units or self.units
-        ends = {None: [], "shallow": [], "deep": [4 * n + a, 5 * n + a]}[self.fusion]
-        return ops.split(x, [4 * n, *ends], axis=-1)
 
-    def _slots(self, state):
-        return ops.arange(ops.shape(state.tape)[1], dtype="int32")[None]
-
-    def _start_anew(self, state, starts, keep):
-        """The state of which, where the tapes start anew, the last slot alone is seen.
-
-        Raises:
-            ValueError: with fusion.
-        """
-        if self.fusion is not None:
-            raise ValueError(
-                "`starts` is for a layer without fusion. Received: "
-                f"fusion={self.fusion!r} and `starts`"
-            )
-        starts = ops.cast(ops.convert_to_tensor(starts), "bool")
-        starts = starts if keep is None else ops.logical_and(starts, keep)
-        slots, seen = self._slots(state), state.seen
-        last = ops.max(ops.where(seen > 0, slots, 0), axis=1, keepdims=True)
-        seen = ops.where(starts, ops.cast(slots == last, seen.dtype), seen)
-        return state._replace(seen=seen, htilde=ops.where(starts, 0.0, state.htilde))
-
-    def recall(
-        self, query: Tensor, tape: Tensor, seen: Tensor, v: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Attention to the tape: h~_t and c~_t `(R, 2 units)`, and `(R, L)`."""
-        n = self.units
-        keys, values = tape[..., 2 * n :], tape[..., : 2 * n]
-        read, weights = attend(query[:, None], keys, v, seen, values)
-        return read[:, 0], weights[:, 0]
-
-    def read(self, query: Tensor, source: Any, u: Tensor) -> tuple[Tensor, Tensor]:
-        """Attention to the source: `(R, 2 units)` and `(R, S)`."""
-        batch = ops.shape(source["keys"])[0]
-        query = ops.reshape(query, (batch, -1, query.shape[-1]))
-        read, weights = attend(
-            query, source["keys"], u, source["mask"], source["values"]
-        )
-        read = flatten_leading(read)
-        return read, ops.reshape(weights, (-1, ops.shape(weights)[-1]))
+def _start_anew(state, starts, slots):
+    """The state of which, where the tapes start anew, the last slot alone is seen."""
+    last = ops.max(ops.where(state.seen > 0, slots, 0), axis=1, keepdims=True)
+    seen = ops.where(starts, ops.cast(slots == last, state.seen.dtype), state.seen)
+    return state._replace(seen=seen, htilde=ops.where(starts, 0.0, state.htilde))
 
 
-def attend(
-    query: Tensor, keys: Tensor, vector: Tensor, mask: Tensor, values: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Additive attention, v · tanh(query + keys).
-
-    From `(B, K, a)` and `(B, S, a)` to the weighted sums of the values `(B, K, d)` and
-    the weights `(B, K, S)`.
-    """
+def _attend(query, keys, vector, mask, values):
+    """Additive attention, v · tanh(query + keys), of a query `(B, K, n)`."""
     hidden = ops.tanh(query[:, :, None] + keys[:, None])
     scores = linear(hidden, vector[:, None])[..., 0]
     weights = masked_softmax(scores, mask[:, None])
@@ -388,8 +353,4 @@ def attend(
 
 def _as_column(initializer):
     """Draws a vector as a matrix with one column: fans are counted so."""
-
-    def draw(shape, dtype=None):
-        return initializer((*shape, 1), dtype=dtype)[..., 0]
-
-    return draw
+    return lambda shape, dtype=None: initializer((*shape, 1), dtype=dtype)[..., 0]

@@ -23,12 +23,9 @@ class LSTMN(Configured, keras.layers.Layer):
     Args:
         units: size of h and c of each layer.
         num_layers: depth.
-        attention_units: as in `LSTMNCell`.
         fusion: None, "shallow" or "deep": whether the layers read a source.
-        skip: whether there are skip connections; for `num_layers` > 1.
         dropout: share of each layer's inputs that is dropped in training.
         kernel_initializer: of the matrices and vectors.
-        unit_forget_bias: as in `LSTMNCell`.
         seed: seed of the dropout masks.
 
     Call arguments:
@@ -46,8 +43,7 @@ class LSTMN(Configured, keras.layers.Layer):
         The outputs carry the mask.
 
     Raises:
-        ValueError: as `LSTMNCell`; when called with fusion and without a source, or
-            with fusion and `starts`.
+        ValueError: as `LSTMNCell`; when called with fusion and without a source.
 
     Example:
         >>> import numpy as np
@@ -60,13 +56,10 @@ class LSTMN(Configured, keras.layers.Layer):
         self,
         units: Size,
         num_layers: Size = 1,
-        attention_units: Any = None,
         fusion: Any = None,
-        skip: bool = True,
         dropout: Rate = 0.0,
         kernel_initializer: Initializer = "glorot_uniform",
         seed: Any = None,
-        unit_forget_bias: bool = True,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -75,10 +68,8 @@ class LSTMN(Configured, keras.layers.Layer):
         self.cells = [
             LSTMNCell(
                 units,
-                attention_units,
                 fusion,
                 kernel_initializer=clone_initializer(self.kernel_initializer),
-                unit_forget_bias=unit_forget_bias,
                 dtype=self.dtype_policy,
                 name=f"lstmn_{layer}",
             )
@@ -89,9 +80,8 @@ class LSTMN(Configured, keras.layers.Layer):
     def build(self, inputs_shape: Shape) -> None:
         size = inputs_shape[-1]
         self.cells[0].build((None, size))
-        extra = size if self.skip else 0
         for cell in self.cells[1:]:
-            cell.build((None, self.units + extra), skip=extra)
+            cell.build((None, self.units + size), skip=size)
         self.built = True
 
     def call(
@@ -162,7 +152,7 @@ class LSTMN(Configured, keras.layers.Layer):
             )
             tapes.append((h, c))
             states.append(last)
-            x = ops.concatenate([h, inputs], axis=-1) if self.skip else h
+            x = ops.concatenate([h, inputs], axis=-1)  # the skip connection
         return tapes, weights, states
 
     def intra_attention(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -207,7 +197,7 @@ class LSTMN(Configured, keras.layers.Layer):
                 cell.project(x), states[index], source and source[index], starts=starts
             )
             new_states.append(state)
-            x = ops.concatenate([h, inputs], axis=-1) if self.skip else h
+            x = ops.concatenate([h, inputs], axis=-1)  # the skip connection
         room = states[0].position + 1 < ops.shape(states[0].tape)[1]
         return ops.where(room[:, None], h, float("nan")), weights, new_states
 

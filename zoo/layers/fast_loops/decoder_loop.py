@@ -26,44 +26,41 @@ class LoopView:
         return getattr(self.layer, name)
 
 
-def run_attention_cell(
+def run_in_loop(
     cell: Any,
     step: Callable[..., tuple],
     inputs: Tensor,
     state: Any,
     training: bool = False,
     return_alignments: bool = True,
+    noise: Tensor | None = None,
 ) -> tuple[Tensor, Any, Tensor | None]:
-    """Runs a step of an `AttentionCell` over a sequence.
+    """Runs a step of a `DecoderCell` over a sequence.
 
     Args:
-        cell: a built `AttentionCell`.
+        cell: a built `DecoderCell`.
         step: function `(view, x, state) -> (output, state, alignment)` of a view of the
             cell, x_t for its `recur`, and the state.
         inputs: `(B, T, n)`, in the compute dtype.
         state: nested tensors.
         training: whether gradients will be asked for, and inputs dropped.
         return_alignments: without them the loop carries less.
+        noise: `(B, T, S + 1)`, for `HardAttention`.
 
     Returns:
         `(outputs (B, T, m), state, alignments (B, T, S) or None)`.
     """
-    if not cell.input_feeding:  # one step takes the whole sequence
-        return step(_sequence_view(cell, training), inputs, state)
     # Time first while the tensor is still narrow.
-    inputs = cell.drop(ops.swapaxes(inputs, 0, 1), training=training)
+    inputs = ops.swapaxes(inputs, 0, 1)
+    if training and cell.dropout:
+        inputs = cell.drop(inputs, training=True)
     loop = TimeLoop(ops.shape(inputs)[:2], cell.compute_dtype, training)
-    view_at = _loop_view(cell, loop, inputs)
-    return _run(loop, lambda s, x: step(view_at(s), None, x), state, return_alignments)
-
-
-def _run(loop, step, state, return_alignments):
-    """Runs `(slices, state) -> (output, state, alignment)`."""
-    width = None
+    view_at = _loop_view(cell, loop, inputs, noise)
+    width = 0
 
     def both(slices, state):
         nonlocal width
-        output, state, alignment = step(slices, state)
+        output, state, alignment = step(view_at(slices), None, state)
         width = output.shape[-1]
         if return_alignments:
             output = ops.concatenate([output, alignment], axis=-1)
@@ -75,8 +72,13 @@ def _run(loop, step, state, return_alignments):
     return columns(outputs, 0, width), state, outputs[..., width:]
 
 
-def _sequence_view(cell, training):
-    """Without input feeding: layer by layer, then all steps' attention at once."""
+def run_at_once(
+    cell: Any, step: Callable[..., tuple], inputs: Tensor, state: Any, training: bool
+) -> tuple[Tensor, Any, Tensor | None]:
+    """`run_in_loop` of an `AttentionCell` without input feeding.
+
+    One step takes the whole sequence: layer by layer, then all steps' attention.
+    """
 
     def recur(parts, states, _=False):
         [x], new_states = parts, []
@@ -91,24 +93,26 @@ def _sequence_view(cell, training):
         position = position[:, None] + steps
         return cell.attend(query, memory, mask, keys, position, True)
 
-    return LoopView(cell, recur=recur, attend=attend)
+    return step(LoopView(cell, recur=recur, attend=attend), inputs, state)
 
 
-def _loop_view(cell, loop, inputs):
+def _loop_view(cell, loop, inputs, noise):
     """A function of a step's slices: the cell, its products taken out of the loop."""
-    sizes = [cell.units, *(layer.output_size for layer in cell.cells[:-1])]
+    sizes = [cell.fed_size, *(layer.output_size for layer in cell.cells[:-1])]
     known = [inputs, *[None] * (len(sizes) - 1)]
     steps = [
         make_loop_step(layer, loop, x, fed_back=size)
         for layer, x, size in zip(cell.cells, known, sizes, strict=True)
     ]
-    product = None
-    if cell.W_c is not None:
-        product = loop.product(cast_weights(cell.W_c, cell.compute_dtype))
     masks = [None] * len(sizes)
     if loop.training and cell.dropout:
         ones = [ops.ones((*loop.lead, size), loop.dtype) for size in sizes]
         masks = [loop.add_input(cell.drop(x, training=True)) for x in ones]
+    product = None
+    if getattr(cell, "W_c", None) is not None:
+        product = loop.product(cast_weights(cell.W_c, cell.compute_dtype))
+    if noise is not None:  # the last, since its width may be unknown
+        place = loop.add_input(ops.cast(ops.swapaxes(noise, 0, 1), loop.dtype))
 
     def recur(slices, parts, states, training=False):
         x, new_states = parts[1], []  # of the first, the product is known
@@ -121,42 +125,14 @@ def _loop_view(cell, loop, inputs):
         return x, new_states
 
     def at(slices):
-        return LoopView(
-            cell,
-            recur=partial(recur, slices),
-            attend=partial(cell.attend, one_query_per_source=True),
-            combine=partial(cell.combine, product=product and partial(product, slices)),
-        )
+        more = {} if noise is None else {"noise": slices[place]}
+        parts = {
+            "recur": partial(recur, slices),
+            "attend": partial(cell.attend, one_query_per_source=True, **more),
+        }
+        if product is not None:
+            made = partial(product, slices)
+            parts["combine"] = partial(cell.combine, product=made)
+        return LoopView(cell, **parts)
 
     return at
-
-
-def run_context_cell(
-    cell: Any,
-    step: Callable[..., tuple],
-    inputs: Tensor,
-    state: Any,
-    training: bool = False,
-    return_alignments: bool = True,
-    noise: Tensor | None = None,
-) -> tuple[Tensor, Any, Tensor | None]:
-    """Runs a step of a `ContextCell` over a sequence, as `run_attention_cell`.
-
-    `noise` `(B, T, S + 1)` is for `HardAttention`.
-    """
-    inputs = ops.swapaxes(inputs, 0, 1)
-    loop = TimeLoop(ops.shape(inputs)[:2], cell.compute_dtype, training)
-    size = cell.cell.kernel.shape[0] - inputs.shape[-1]  # of a context
-    advance = make_loop_step(cell.cell, loop, inputs, fed_back=size)
-    if noise is not None:
-        place = loop.add_input(ops.cast(ops.swapaxes(noise, 0, 1), loop.dtype))
-
-    def at(slices):
-        options = {} if noise is None else {"noise": slices[place]}
-        return LoopView(
-            cell,
-            recur=lambda parts, states: advance(slices, states, parts[1]),
-            attend=partial(cell.attend, one_query_per_source=True, **options),
-        )
-
-    return _run(loop, lambda s, x: step(at(s), None, x), state, return_alignments)
