@@ -65,10 +65,8 @@ def test_a_quantized_model_is_fine_tuned_by_its_own_loss(mode, tie):
 
 @QUANTIZED
 @pytest.mark.once
-@pytest.mark.parametrize("cls", [models.LuongTranslator, models.TransformerTranslator])
-def test_float8_keeps_its_scales(cls):
-    tied = {"tie_embeddings": "all"} if cls is models.TransformerTranslator else {}
-    task = translator(cls, dropout=0.0, **tied)
+def test_float8_keeps_its_scales():
+    task = translator(dropout=0.0)
     wanted = to_numpy(task(INPUTS))
     task.quantize("float8")
     without_logits(task)
@@ -78,10 +76,6 @@ def test_float8_keeps_its_scales(cls):
     scales = [v for v in task.variables if v.name.endswith("_scale")]
     assert scales and all(float(to_numpy(v.value)) > 0 for v in scales)
     assert np.abs(to_numpy(task(INPUTS)) - wanted).max() < 0.1 * np.abs(wanted).max()
-    if keras.backend.backend() == "jax":
-        task.backbone.compile("sgd", "mse")
-        with pytest.raises(ValueError, match="trained as a task.*Received: the backb"):
-            task.backbone.fit(INPUTS, wanted, verbose=0)
 
 
 @pytest.mark.once

@@ -2,7 +2,7 @@
 
 import contextlib
 import itertools
-import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -40,8 +40,7 @@ def _is_functional(cls):
 class RestoreOnError:
     """Gives a model its values back when `fit`, `evaluate` or `predict` raises.
 
-    Keras's trainer for JAX takes the values out of a model's variables while it runs. A
-    step or a callback that raises would leave them without any.
+    Keras's trainer for JAX takes them out of the variables while it runs.
     """
 
     def make_train_function(self, force: bool = False) -> None:
@@ -66,18 +65,15 @@ class RestoreOnError:
     def check_trainable(self) -> None:
         """Refuses an optimizer that has trained other variables than those of today.
 
-        TensorFlow's compiled step would go on training what has been frozen since, and
-        no optimizer has a place for variables that it was not made for.
-
         Raises:
             ValueError: if layers have been frozen or freed since, or for weights in
-                float16, whose updates vanish or overflow.
+                float16.
         """
         if any(variable.dtype == "float16" for variable in self.trainable_variables):
             raise ValueError(
                 "Weights in float16 can't be trained: their updates vanish or overflow."
-                ' Load the model with dtype="mixed_float16", which computes in float16 '
-                "and keeps weights in float32. Received: weights in float16"
+                ' Load the model with dtype="mixed_float16". '
+                "Received: weights in float16"
             )
         paths = tuple(variable.path for variable in self.trainable_variables)
         trained = getattr(self.optimizer, "trained_paths", paths)
@@ -154,26 +150,10 @@ class Presets(RestoreOnError, metaclass=SubclassedModel):
         otherwise when it is loaded with a `dtype`.
         """
         super().save_to_preset(preset_dir, **kwargs)
+        mixed = r'("(?:name|source_name|default_policy)": )"mixed_b?float16"'
         for path in Path(preset_dir).glob("*.json"):
-            config = json.loads(path.read_text(encoding="utf-8"))
-            recorded = _with_float32(config)
-            if recorded != config:
-                path.write_text(json.dumps(recorded, indent=4), encoding="utf-8")
-
-
-def _with_float32(config):
-    """A configuration in which no dtype policy is of mixed precision."""
-    if isinstance(config, list):
-        return [_with_float32(part) for part in config]
-    if not isinstance(config, dict):
-        return config
-    config = {key: _with_float32(part) for key, part in config.items()}
-    if "Policy" in str(config.get("class_name")):
-        settings = config["config"]
-        for key in ("name", "source_name", "default_policy"):
-            if str(settings.get(key)).startswith("mixed_"):
-                settings[key] = "float32"
-    return config
+            text = path.read_text(encoding="utf-8")
+            path.write_text(re.sub(mixed, r'\1"float32"', text), encoding="utf-8")
 
 
 class Backbone(LowRank, Configured, Presets, keras_hub.models.Backbone):
@@ -214,7 +194,7 @@ class Backbone(LowRank, Configured, Presets, keras_hub.models.Backbone):
         """Returns the output layer's matrix `(d, V)` and its bias `(V,)` or None.
 
         Raises:
-            ValueError: see `check_plain_output`.
+            ValueError: if the output layer is quantized.
         """
         self.check_plain_output()
         if self.output_layer is None:
@@ -228,37 +208,16 @@ class Backbone(LowRank, Configured, Presets, keras_hub.models.Backbone):
         """Refuses a model without `output_weights`.
 
         Raises:
-            ValueError: if the output layer is quantized, or any layer is float8.
+            ValueError: if the output layer is quantized.
         """
         if not self.has_plain_output:
             raise ValueError(
-                "A model whose output layer is quantized, or a layer of which is "
-                "float8, has no plain output weights: train it with its logits. "
-                f"Received: {type(self).__name__}, "
+                "A model whose output layer is quantized has no plain output weights: "
+                f"train it with its logits. Received: {type(self).__name__}, "
                 f"{self.output_or_embedding.quantization_mode}"
             )
 
     @property
     def has_plain_output(self) -> bool:
-        """Whether the output layer is a plain matrix product, not quantized.
-
-        (A float8 layer anywhere must be called in training by the model as a whole.)
-        """
-        plain = self.output_or_embedding.quantization_mode is None
-        return plain and not has_float8(self)
-
-    def make_train_function(self, force: bool = False) -> None:
-        if has_float8(self) and keras.backend.backend() == "jax":
-            raise ValueError(
-                "Under JAX a float8 model is trained as a task, which tells its layers "
-                f"that they train. Received: the backbone {type(self).__name__}"
-            )
-        super().make_train_function(force)
-
-
-def has_float8(model: Any) -> bool:
-    """Whether a model is quantized to float8, whose scales are learned."""
-    return any(
-        getattr(variable, "overwrite_with_gradient", False)
-        for variable in model.trainable_variables
-    )
+        """Whether the output layer is a plain matrix product, not quantized."""
+        return self.output_or_embedding.quantization_mode is None

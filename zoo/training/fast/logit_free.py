@@ -70,8 +70,8 @@ class LogitFreeTrainer(RestoreOnError, keras.Model):
         """See `RestoreOnError`; what is quantized is named before what it freezes.
 
         Raises:
-            ValueError: if the output layer has been quantized since, or any layer to
-                float8, or if layers have been frozen or freed.
+            ValueError: if the output layer has been quantized since, or if layers have
+                been frozen or freed.
         """
         self.backbone.check_plain_output()
         super().check_trainable()
