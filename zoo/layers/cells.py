@@ -19,15 +19,6 @@ def as_list(states: list[Tensor]) -> list:
     return list(states) if isinstance(states, (list, tuple)) else [states]
 
 
-def _refuse_dropout(cls, arguments):
-    for name in ("dropout", "recurrent_dropout"):
-        if arguments.get(name):
-            raise ValueError(
-                f"zoo's {cls.__name__} leaves dropout to the layers around it: "
-                f"`{name}` must be 0. Received: {name}={arguments[name]!r}"
-            )
-
-
 class ZooCell(LoRALayer):
     """Base of zoo's cells, whose `call` casts by itself and may be called directly.
 
@@ -36,6 +27,15 @@ class ZooCell(LoRALayer):
     """
 
     matrices = ("kernel", "recurrent_kernel")
+
+    def __init__(self, units: int, *args: Any, **kwargs: Any) -> None:
+        for name in ("dropout", "recurrent_dropout"):
+            if kwargs.get(name):
+                raise ValueError(
+                    f"zoo's {type(self).__name__} leaves dropout to the layers around "
+                    f"it: `{name}` must be 0. Received: {name}={kwargs[name]!r}"
+                )
+        super().__init__(units, *args, **kwargs)
 
     def call(
         self, inputs: Tensor, states: list[Tensor], training: bool = False
@@ -48,12 +48,8 @@ class ZooCell(LoRALayer):
     ) -> Callable[..., tuple[Tensor, list[Tensor]]]:
         """A step as a function `(slices, states, fed=None) -> (output, new_states)`.
 
-        Args:
-            loop: makes the products.
-            net: the share that the known input has in the net inputs, as `project` and
-                `TimeLoop.product` have it; None if all of it is fed.
-            fed_back: size of `fed`, the last part of the input, which is known in the
-                step only.
+        `net` is the known input's share of the net inputs; None if all of it is `fed`, of
+        size `fed_back`, the last part of the input, known in the step only.
         """
         product = loop.product(self.loop_kernel(fed_back), net)
 
@@ -78,14 +74,9 @@ class ZooCell(LoRALayer):
         return ops.concatenate([W[W.shape[0] - fed_back :], U], axis=0)
 
     def project(self, inputs: Tensor) -> Tensor:
-        """x_t W + b, the input's share of the net inputs, for any number of steps.
+        """x_t W + b, the share of known inputs `(..., n)` in the net inputs.
 
-        Args:
-            inputs: `(..., n)`; n may be smaller than the cell's input, then the first
-                n rows of the kernel are used.
-
-        Returns:
-            Tensor `(..., gates * units)`.
+        A smaller n than the cell's takes the first rows of the kernel.
         """
         kernel = cast_weights(self.kernel, self.compute_dtype)
         inputs = ops.cast(inputs, self.compute_dtype)
@@ -153,35 +144,23 @@ class LSTMCell(ZooCell, keras.layers.LSTMCell):
         output_activation: Any = None,
         **kwargs: Any,
     ) -> None:
-        _refuse_dropout(type(self), kwargs)
         super().__init__(units, get_activation(activation), *args, **kwargs)
         self.forget_gate = bool(forget_gate)
-        if output_activation is None:
-            self.output_activation = self.activation
-        else:
-            self.output_activation = get_activation(output_activation)
+        self.output_activation = get_activation(output_activation or self.activation)
 
     def build(self, input_shape: Shape) -> None:
         if self.forget_gate:
             super().build(input_shape)
             return
-        shapes = {
-            "kernel": (input_shape[-1], 3 * self.units),
-            "recurrent_kernel": (self.units, 3 * self.units),
-            "bias": (3 * self.units,),
-        }
-        for name, shape in shapes.items():
+        shapes = {"kernel": input_shape[-1:], "recurrent_kernel": (self.units,)}
+        shapes |= {"bias": ()} if self.use_bias else {}
+        self.bias = None
+        for name, rows in shapes.items():
             kind = name.removesuffix("_kernel")
-            weight = None
-            if name != "bias" or self.use_bias:
-                weight = self.add_weight(
-                    shape=shape,
-                    name=name,
-                    initializer=getattr(self, f"{kind}_initializer"),
-                    regularizer=getattr(self, f"{kind}_regularizer"),
-                    constraint=getattr(self, f"{kind}_constraint"),
-                )
-            setattr(self, name, weight)
+            names = ("initializer", "regularizer", "constraint")
+            options = {option: getattr(self, f"{kind}_{option}") for option in names}
+            shape = (*rows, 3 * self.units)
+            setattr(self, name, self.add_weight(shape, name=name, **options))
         self.built = True
 
     def equations(
@@ -211,13 +190,9 @@ class LSTMCell(ZooCell, keras.layers.LSTMCell):
         )
 
     def get_config(self) -> dict[str, Any]:
-        config = super().get_config()
-        if not self.forget_gate:
-            config["forget_gate"] = False
-        if self.output_activation is not self.activation:
-            serialize = keras.activations.serialize
-            config["output_activation"] = serialize(self.output_activation)
-        return config
+        own = keras.activations.serialize(self.output_activation)
+        more = {"forget_gate": self.forget_gate, "output_activation": own}
+        return {**super().get_config(), **more}
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -260,7 +235,6 @@ class GRUCell(ZooCell, keras.layers.GRUCell):
         update: str = "keep",
         **kwargs: Any,
     ) -> None:
-        _refuse_dropout(type(self), kwargs)
         if update not in ("keep", "replace"):
             raise ValueError(
                 f'`update` must be "keep" or "replace". Received: update={update!r}'
@@ -275,12 +249,7 @@ class GRUCell(ZooCell, keras.layers.GRUCell):
         fed_back: int = 0,
         reset: Tensor | None = None,
     ) -> Callable[..., tuple[Tensor, list[Tensor]]]:
-        """As any cell's.
-
-        Args:
-            reset: `(B, units)`, a term added to h U inside the reset gate's bracket;
-                requires `reset_after`.
-        """
+        """As any cell's; `reset` `(B, units)` is added to h U within the reset's bracket."""
         n, kernel, bias = 2 * self.units, self.loop_kernel(fed_back), self._after_bias()
         gates, candidate = (None, None) if net is None else (net[..., :n], net[..., n:])
         if bias is not None:
@@ -338,10 +307,6 @@ class SimpleRNNCell(ZooCell, keras.layers.SimpleRNNCell):
         >>> cell.build((None, 3))
         >>> h, states = cell(np.ones((2, 3), "float32"), [keras.ops.zeros((2, 4))])
     """
-
-    def __init__(self, units: int, **kwargs: Any) -> None:
-        _refuse_dropout(type(self), kwargs)
-        super().__init__(units, **kwargs)
 
     def equations(
         self, net: Tensor, states: list[Tensor], training: bool = False

@@ -11,7 +11,7 @@ from zoo.backend import Tensor
 
 
 def values_of(tensor: Tensor) -> Any:
-    """Returns a tensor's values as a NumPy array, None while a graph is traced."""
+    """A tensor's values as a NumPy array, None while a graph is traced."""
     try:
         return ops.convert_to_numpy(tensor)
     except Exception:  # each backend's tracer has an error class of its own
@@ -19,17 +19,10 @@ def values_of(tensor: Tensor) -> Any:
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Softmax over the last axis, restricted to the positions where `mask` is true.
+    """Softmax over the last axis, of the positions where `mask` is true.
 
     Masked positions get exactly 0; a row in which nothing is real gets zeros, never
     NaN. Half precisions are computed in float32 and cast back.
-
-    Args:
-        scores: float tensor `(..., S)`.
-        mask: bool tensor that broadcasts to `scores`, true where real, or None.
-
-    Returns:
-        Tensor of the shape and dtype of `scores`.
     """
     if scores.shape[-1] == 0:
         return scores
@@ -50,14 +43,9 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
 def read_mask(
     mask: Tensor | None, length: int, batch: int | None, time: int | None
 ) -> Tensor:
-    """The mask of a memory as bool `(B, 1 or T, S)`, or None.
+    """A memory's mask, `(B or 1[, 1 or T], S)`, as bool `(B, 1 or T, S)`, or None.
 
-    Args:
-        mask: `(B or 1, S)` or `(B or 1, 1 or T, S)`, true where real, or None.
-        length, batch, time: S, B and T, None where they aren't known.
-
-    Raises:
-        ValueError: for a mask of another shape.
+    Sizes that aren't known are None. Another shape raises a `ValueError`.
     """
     if mask is None:
         return None
@@ -90,10 +78,7 @@ def real_first(mask: Tensor) -> Tensor:
 
 
 def checked_states(states: Any, sizes: Any, batch: Any = None) -> list[Tensor]:
-    """Initial states `(B, size)` as a list, after a check of their number and sizes.
-
-    `batch`, B, is not checked where it isn't an int.
-    """
+    """Initial states as a list, after a check that they are `(B, size)`."""
     shapes = [tuple(ops.shape(state)) for state in states]
     wanted = [(batch, int(size)) for size in sizes]
     if [len(shape) for shape in shapes] != [2] * len(wanted) or any(
@@ -117,24 +102,8 @@ def sentence_mask(mask: Tensor, memory: Tensor) -> Tensor | None:
     return read_mask(mask, memory.shape[1], memory.shape[0], 1)[:, 0]
 
 
-def steps_mask(mask: Tensor, inputs: Tensor) -> Tensor | None:
-    """The mask of a sequence `(B, T, n)` as bool `(B, T)`, or None."""
-    if mask is None:
-        return None
-    mask = ops.convert_to_tensor(mask)
-    if len(mask.shape) != 2:
-        raise ValueError(
-            "A sequence's mask must have the shape (B, T). Received: mask "
-            f"{tuple(mask.shape)}, inputs {tuple(inputs.shape)}"
-        )
-    return ops.cast(mask, "bool")
-
-
 def clear_masked(memory: Tensor, mask: Tensor) -> Tensor:
-    """Zeroes the memory `(B, S, d)` where every query is masked, as in `read_mask`.
-
-    NaN times a weight of 0 would be NaN.
-    """
+    """Zeroes the memory where every query is masked: NaN times 0 would be NaN."""
     if mask is None:
         return memory
     mask = read_mask(mask, memory.shape[1], memory.shape[0], None)
@@ -153,7 +122,7 @@ def to_float32(x: Tensor) -> Tensor:
 
 
 def flatten_leading(x: Tensor) -> Tensor:
-    """Flattens `x` `(…, n)` to a matrix `(rows, n)`, for a product over the last axis.
+    """Flattens `(…, n)` to a matrix, for a product over the last axis.
 
     Where a kernel's gradient sums over one axis, JAX's compiler reads both factors as
     they lie. Over two it writes a transposed copy of the gradient from above, and
@@ -163,10 +132,10 @@ def flatten_leading(x: Tensor) -> Tensor:
 
 
 def linear(x: Tensor, kernel: Tensor) -> Tensor:
-    """`x` `(..., n)` times a matrix `(n, m)`, over the last axis.
+    """`x` `(..., n)` times a matrix `(n, m)`, as one product of two matrices.
 
-    As one product of two matrices: with unknown sizes inside a loop, a product of three
-    axes by two does not compile under TensorFlow's XLA.
+    A product of three axes by two, with unknown sizes inside a loop, does not compile
+    under TensorFlow's XLA.
     """
     if len(x.shape) == 2:
         return saturate(ops.matmul(x, kernel))
@@ -188,12 +157,9 @@ def columns(x: Tensor, start: int, stop: int) -> Tensor:
 def custom_gradient(function: Any) -> Callable:
     """`ops.custom_gradient` that also supports second-order gradients under torch.
 
-    Args:
-        function: takes tensors and returns a tensor and its gradient: a function of the
-            output's gradient that returns a tuple, None for an argument without one.
-
-    Torch would treat what `function` computed as constants, so the forward pass is
-    repeated where a second gradient will be asked for.
+    `function` returns a tensor and its gradient, a function of the output's gradient.
+    Torch would treat what it computed as constants, so the forward pass is repeated
+    where a second gradient will be asked for.
     """
 
     def forward(*inputs):
@@ -219,11 +185,9 @@ def is_recorded(x: Tensor) -> bool:
 
 
 def gather_rows(values: Tensor, index: Tensor) -> Tensor:
-    """Takes `values[b, index[b, t, w]]`, `(B, T, W, d)`.
+    """Takes `values[b, index[b, t, w]]`, `(B, T, W, d)`, of a table `(B, S, d)`.
 
-    Args:
-        values: `(B, S, d)`, or a list of them, of the same B and S, for a list.
-        index: int `(B, T, W)` with entries in `[0, S)`.
+    A list of tables of the same B and S gives a list.
     """
     tables = values if isinstance(values, list) else [values]
     batch, length = ops.shape(tables[0])[0], ops.shape(tables[0])[1]
@@ -235,7 +199,7 @@ def gather_rows(values: Tensor, index: Tensor) -> Tensor:
 
 
 def take_last(values: Tensor, index: Tensor) -> Tensor:
-    """Takes `values[b, t, index[b, t, s]]` of `(B, T, W)` by int `(B, T, S)`.
+    """Takes `values[b, t, index[b, t, s]]` of `(B, T, W)`.
 
     It needs fewer operations than `ops.take_along_axis`.
     """
@@ -252,27 +216,21 @@ def cast_weights(weights: Tensor, dtype: Any) -> Tensor:
 def scan(
     step: Callable, inputs: Tensor, initial_states: Any, reverse: bool = False
 ) -> tuple[Tensor, Any]:
-    """Runs `step` over the time axis of `inputs` with Keras's recurrent engine.
+    """Runs `step`, `(x_t, states) -> (output, states)`, over the time axis of inputs.
 
     Unlike `keras.layers.RNN` it takes any function, so that loop-invariant tensors
     (the encoder's memory, its projected keys) reach the step by closure; unlike
     `keras.ops.scan` it compiles under TensorFlow's XLA.
 
     Args:
-        step: function `(x_t, states) -> (output, new_states)`; `x_t` is `(B, n)`,
-            `states` as the initial ones, `output` one tensor `(B, m)`.
-        inputs: tensor `(B, T, n)`.
+        step: of x_t `(B, n)` and nested states; the output is one tensor `(B, m)`.
+        inputs: `(B, T, n)`.
         initial_states: nested tensors.
         reverse: whether to run from the last step to the first; the outputs then
             still stand at the time step that made them.
 
     Returns:
-        `(outputs, final_states)`: a tensor `(B, T, m)` and nested tensors.
-
-    Example:
-        >>> total = lambda x, states: (x + states[0], [x + states[0]])
-        >>> zeros = keras.ops.zeros((2, 3))
-        >>> outputs, final = scan(total, keras.ops.ones((2, 5, 3)), [zeros])
+        `(outputs, final_states)`: `(B, T, m)` and nested tensors.
     """
     states, length = initial_states, inputs.shape[1]
     if length == 0:

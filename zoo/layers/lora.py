@@ -17,11 +17,7 @@ _SUMS = contextvars.ContextVar("sums")
 
 
 class Matrix:
-    """A layer's matrix W; with LoRA it reads as W + A B.
-
-    Args:
-        name: of the attribute.
-    """
+    """A layer's matrix W, an attribute; with LoRA it reads as W + A B."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -73,14 +69,7 @@ class LoRALayer:
         return super().add_weight(shape, initializer, **options)  # type: ignore[misc]
 
     def enable_lora(self, rank: int) -> None:
-        """Freezes the layer's matrices and adds A, drawn, and B, zero, to each.
-
-        Args:
-            rank: columns of A, rows of B.
-
-        Raises:
-            ValueError: if the layer is not built or has LoRA already.
-        """
+        """Freezes the layer's matrices and adds A, drawn, and B, zero, to each."""
         if not self.built or self.lora_enabled:  # type: ignore[attr-defined]
             raise ValueError(
                 "LoRA is added once, to a layer that is built. Received: "
@@ -104,17 +93,16 @@ class LoRALayer:
         self.lora_enabled = True
 
     def _present(self):
-        """The names of the matrices that the layer's options give it."""
         return [n for n in self.matrices if self.__dict__.get(n) is not None]
 
     def _own(self):
-        """The variables of the layer without LoRA, in the order of its files."""
+        """The layer's own variables, in the order of its files."""
         kept: dict[str, Tensor] = {}
         super().save_own_variables(kept)
         return [v for v in kept.values() if not v.name.startswith("lora_")]
 
     def save_own_variables(self, store: Any) -> None:
-        """Keras's hook: the sums of the matrices and what LoRA adds to them."""
+        """Saves the sums of the matrices and what LoRA adds to them."""
         if not self.lora_enabled:
             super().save_own_variables(store)
             return
@@ -123,7 +111,7 @@ class LoRALayer:
             store[str(place)] = sums.get(id(variable), variable)
 
     def load_own_variables(self, store: Any) -> None:
-        """Keras's hook: a layer's matrices, to which LoRA then adds nothing."""
+        """Loads a layer's matrices, to which LoRA then adds nothing."""
         if not self.lora_enabled:
             super().load_own_variables(store)
             return
@@ -143,8 +131,7 @@ class LoRALayer:
 def merged_lora(layers: Iterable[keras.Layer]) -> Iterator[None]:
     """Computes W + A B of adapted layers once, before a loop whose steps read them.
 
-    Args:
-        layers: of any kind. Their weights must not change meanwhile.
+    Their weights must not change meanwhile.
     """
     adapted = [x for x in layers if isinstance(x, LoRALayer) and x.lora_enabled]
     sums = {
@@ -160,7 +147,7 @@ def merged_lora(layers: Iterable[keras.Layer]) -> Iterator[None]:
 
 
 def lora_variables(layer: keras.Layer) -> dict[str, keras.Variable]:
-    """The variables that LoRA has added to a layer itself, of Keras's or the zoo's."""
+    """The variables that LoRA has added to a layer itself."""
     return {
         name: value
         for name, value in vars(layer).items()

@@ -7,7 +7,7 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.layers.configured import Configured, Initializer, Rate, Size
-from zoo.layers.functional import checked_states, steps_mask
+from zoo.layers.functional import checked_states, sentence_mask
 from zoo.layers.initializers import clone_initializer
 from zoo.layers.lstmn_cell import LSTMNCell
 
@@ -95,7 +95,7 @@ class LSTMN(Configured, keras.layers.Layer):
         inputs_mask: Tensor | None = None,
     ) -> tuple[Tensor, list[list[Tensor]]]:
         # Keras fills `inputs_mask`, and not `mask`, beside other tensors.
-        mask = steps_mask(inputs_mask if mask is None else mask, inputs)
+        mask = sentence_mask(inputs_mask if mask is None else mask, inputs)
         tapes, _, states = self.run(
             inputs, mask, initial_states, source, training, starts
         )

@@ -8,41 +8,28 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.checks import one_of
 from zoo.layers.activations import get_activation
-from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, as_list
+from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, as_list, join
 from zoo.layers.configured import Configured, Initializer, Rate, Size
 from zoo.layers.fast_loops.cell_loop import run_cell
-from zoo.layers.functional import checked_states, steps_mask
+from zoo.layers.functional import checked_states, sentence_mask
 from zoo.layers.initializers import clone_initializer
 
 CELLS = {"lstm": LSTMCell, "gru": GRUCell, "rnn": SimpleRNNCell}
 
 
-def _cell_options(cell, update, forget_gate, unit_forget_bias, output_activation):
+def _cell_options(cell, **given):
     """The arguments that one kind of cell has and the others don't."""
-    one_of("cell", cell, CELLS)
-    options_of = {
-        "update": ("gru", update, None),
-        "forget_gate": ("lstm", forget_gate, True),
-        "unit_forget_bias": ("lstm", unit_forget_bias, False),
-        "output_activation": ("lstm", output_activation, None),
-    }
-    for name, (kind, value, default) in options_of.items():
-        if value is not default and cell != kind:
-            raise ValueError(
-                f'`{name}` is for cell="{kind}" alone. '
-                f"Received: {name}={value!r}, cell={cell!r}"
-            )
-    if cell == "gru":
-        return {"update": update or "keep"}
-    if cell == "rnn":
-        return {}
-    if output_activation is not None:
-        output_activation = get_activation(output_activation)
-    return {
-        "unit_forget_bias": unit_forget_bias,
-        "forget_gate": forget_gate,
-        "output_activation": output_activation,
-    }
+    lstm = {"forget_gate": True, "unit_forget_bias": False, "output_activation": None}
+    own = {"lstm": lstm, "gru": {"update": None}, "rnn": {}}
+    options = own[one_of("cell", cell, own)]
+    for kind, defaults in own.items():
+        for name, default in defaults.items():
+            if given[name] is not default and cell != kind:
+                raise ValueError(
+                    f'`{name}` is for cell="{kind}" alone. '
+                    f"Received: {name}={given[name]!r}, cell={cell!r}"
+                )
+    return {name: given[name] for name in options if given[name] is not None}
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -122,7 +109,11 @@ class RecurrentStack(Configured, keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         options = _cell_options(
-            cell, update, forget_gate, unit_forget_bias, output_activation
+            cell,
+            update=update,
+            forget_gate=forget_gate,
+            unit_forget_bias=unit_forget_bias,
+            output_activation=output_activation,
         )
         if unit_forget_bias and not (use_bias and forget_gate):
             raise ValueError(
@@ -138,7 +129,6 @@ class RecurrentStack(Configured, keras.layers.Layer):
         if recurrent_initializer is None:
             self.recurrent_initializer = self.kernel_initializer
         self.activation = get_activation(activation or "tanh")
-        self.output_activation = options.get("output_activation")
         self.supports_masking = True
         names = ("forward", "backward") if bidirectional else (cell,)
         self.cells = [
@@ -177,7 +167,7 @@ class RecurrentStack(Configured, keras.layers.Layer):
         inputs_mask: Tensor | None = None,
     ) -> tuple[Tensor, list[list[Tensor]]]:
         # Keras fills `inputs_mask`, and not `mask`, where there are initial states.
-        mask = steps_mask(inputs_mask if mask is None else mask, inputs)
+        mask = sentence_mask(inputs_mask if mask is None else mask, inputs)
         if initial_states is not None and (
             self.bidirectional or len(initial_states) != self.num_layers
         ):
@@ -195,23 +185,14 @@ class RecurrentStack(Configured, keras.layers.Layer):
                 sizes = as_list(layer[0].state_size)
                 batch = ops.shape(inputs)[0]
                 initial = checked_states(initial_states[index], sizes, batch)
-            if self.bidirectional:
-                forward, first = run_cell(
-                    layer[0], outputs, None, mask, training=training
-                )
-                backward, second = run_cell(
-                    layer[1], outputs, None, mask, reverse=True, training=training
-                )
-                outputs = ops.concatenate([forward, backward], axis=-1)
-                final = [
-                    ops.concatenate(pair, axis=-1)
-                    for pair in zip(first, second, strict=True)
-                ]
-            else:
-                outputs, final = run_cell(
-                    layer[0], outputs, initial, mask, self.reverse, training
-                )
-            states.append(final)
+            directions = (False, True) if self.bidirectional else (self.reverse,)
+            found = [
+                run_cell(cell, outputs, initial, mask, reverse, training)
+                for cell, reverse in zip(layer, directions, strict=True)
+            ]
+            outputs = join(*(each for each, _ in found))
+            final = zip(*(final for _, final in found), strict=True)
+            states.append([join(*parts) for parts in final])
         return outputs, states
 
     def compute_output_shape(self, inputs_shape: Shape) -> Any:

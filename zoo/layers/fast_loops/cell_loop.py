@@ -19,19 +19,10 @@ def run_cell(
     reverse: bool = False,
     training: bool = False,
 ) -> tuple[Tensor, list[Tensor]]:
-    """Runs any cell over a sequence; masked steps keep the state and put out zeros.
+    """Runs a built Keras cell over `(B, T, n)`; see `scan`.
 
-    Args:
-        cell: a built Keras cell.
-        inputs: `(B, T, n)`.
-        initial_states: list of `(B, units)`, zeros by default.
-        mask: bool `(B, T)`, true where real, or None.
-        reverse: whether to run from the last step to the first.
-        training: whether gradients will be asked for, which are then prepared.
-
-    Returns:
-        `(outputs, final_states)`: `(B, T, m)`, at the time step that made them, and a
-        list of tensors.
+    Masked steps keep the state and put out zeros. `training` says that gradients will
+    be asked for.
     """
     if initial_states is None:
         batch = ops.shape(inputs)[0]
@@ -66,20 +57,15 @@ def make_loop_step(
     added: Tensor | None = None,
     **options: Any,
 ) -> Callable:
-    """A cell's step inside a loop, before which the input's products are computed.
+    """A cell's step `(slices, states, fed=None)`, its known products before the loop.
 
     Args:
         cell: a built Keras cell; only zoo's have products that can be hoisted.
         loop: the `TimeLoop`.
-        inputs: `(T, B, n)`, the part of the input that is known before the loop; None
-            if there is none.
-        fed_back: size of the part that is known in the loop only, behind the known one.
-        added: tensor that broadcasts to the projected inputs `(T, B, gates * units)`:
-            the product of a part of the input that is the same at each step.
+        inputs: `(T, B, n)`, the part of the input that is known before the loop.
+        fed_back: size of the part `fed`, which is known in the loop only, behind it.
+        added: the product of a part of the input that is the same at each step.
         **options: of the cell's `make_step`.
-
-    Returns:
-        A function `(slices, states, fed=None) -> (output, new_states)`.
     """
     if isinstance(cell, ZooCell):
         net = cell.input_bias() if inputs is None else cell.project(inputs)

@@ -49,27 +49,6 @@ def run_lstm(
     steps are moved to the front of each row in the order in which they are read, and at
     the padding behind them an extra input closes the input gate and opens the forget
     gate. c stays as it is there, and h is taken from the last real step.
-
-    Args:
-        cell: a built `zoo.layers.LSTMCell`.
-        inputs: `(B, T, n)`.
-        initial_states: `[h, c]`, each `(B, units)`.
-        mask: bool `(B, T)`, true where real, or None.
-        reverse: whether to run from the last step to the first.
-
-    Returns:
-        `(outputs, [h, c])`: `(B, T, units)` with zeros at pads, at the step that made
-        them, and the states after the last real step.
-
-    Example:
-        >>> import numpy as np
-        >>> from zoo.layers import LSTMCell
-        >>> cell = LSTMCell(4)
-        >>> cell.build((None, 3))
-        >>> states = cell.get_initial_state(batch_size=2)
-        >>> outputs, states = run_lstm(cell, np.ones((2, 7, 3), "float32"), states)
-        >>> outputs.shape
-        (2, 7, 4)
     """
     inputs = ops.convert_to_tensor(inputs)
     dtype = keras.backend.standardize_dtype(inputs.dtype)

@@ -35,14 +35,14 @@ def run_in_loop(
     return_alignments: bool = True,
     noise: Tensor | None = None,
 ) -> tuple[Tensor, Any, Tensor | None]:
-    """Runs a step of a `DecoderCell` over a sequence.
+    """Runs a step of a `DecoderCell` over a sequence `(B, T, n)`.
 
     Args:
         cell: a built `DecoderCell`.
         step: function `(view, x, state) -> (output, state, alignment)` of a view of the
-            cell, x_t for its `recur`, and the state.
-        inputs: `(B, T, n)`, in the compute dtype.
-        state: nested tensors.
+            cell, x_t for its `recur`, and the state, nested tensors.
+        inputs: in the compute dtype.
+        state: before the first step.
         training: whether gradients will be asked for, and inputs dropped.
         return_alignments: without them the loop carries less.
         noise: `(B, T, S + 1)`, for `HardAttention`.

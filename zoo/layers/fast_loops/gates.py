@@ -10,10 +10,9 @@ from zoo.layers.functional import custom_gradient, to_float32
 
 @custom_gradient
 def lstm_states(net: Tensor, c: Tensor) -> Any:
-    """An LSTM's step with its gradient written out, which keeps little else.
+    """An LSTM's step, `[h, c]` side by side, whose gradient keeps little else.
 
-    Takes the gates' inputs `(B, 4 * units)` and the old c; returns `[h, c]` side by
-    side, `(B, 2 * units)`. Gradients of half precisions are computed in float32.
+    Gradients of half precisions are computed in float32.
     """
     i, f, candidate, o = ops.split(net, 4, axis=-1)
     gates = ops.sigmoid(i), ops.sigmoid(f), ops.tanh(candidate), ops.sigmoid(o)

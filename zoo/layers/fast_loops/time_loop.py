@@ -12,12 +12,9 @@ from zoo.layers.functional import columns, custom_gradient, scan
 
 
 class TimeLoop:
-    """Collects what the steps of a loop read, then runs them.
+    """Collects what the steps of a loop over `(T, B)` read, then runs them.
 
-    Args:
-        lead: `(T, B)`.
-        dtype: the compute dtype.
-        training: whether gradients will be asked for, which are then prepared.
+    `training` says that gradients will be asked for, which are then prepared.
 
     Example:
         >>> inputs, U = keras.ops.ones((7, 2, 3)), keras.ops.ones((3, 3))
@@ -39,10 +36,7 @@ class TimeLoop:
         self.sequences: list[Tensor] = []
 
     def add_input(self, sequence: Tensor) -> int:
-        """Adds a sequence `(T, B, m)`, time first, as a loop reads it.
-
-        Returns its place among the `slices` `(B, m)` that a step gets.
-        """
+        """Adds a sequence `(T, B, m)`; returns its place among a step's `slices`."""
         self.sequences.append(sequence)
         return len(self.sequences) - 1
 
@@ -54,15 +48,9 @@ class TimeLoop:
         return lambda slices: slices[place]
 
     def product(self, kernel: Tensor, added: Tensor | None = None) -> Callable:
-        """A product inside the loop, with a term that is known before it.
+        """A function `(slices, x)`: x · kernel plus what is known before the loop.
 
-        Args:
-            kernel: `(n, m)`.
-            added: `(T, B, m)`; `(B, m)` or `(m,)` where it is the same at each step;
-                None for nothing.
-
-        Returns:
-            A function `(slices, x)`: for x `(B, n)` it gives x · kernel + added.
+        `added` is `(T, B, m)`, or `(B, m)` or `(m,)` where it is the same at each step.
         """
         if self.prepares:
             kernel = LoopKernel(kernel)
@@ -79,16 +67,7 @@ class TimeLoop:
     def run(
         self, step: Callable, states: Any, reverse: bool = False
     ) -> tuple[Tensor, Any]:
-        """The loop.
-
-        Args:
-            step: function `(slices, states) -> (output, new_states)`; see `scan`.
-            states: nested tensors.
-            reverse: whether to run from the last step to the first.
-
-        Returns:
-            `(outputs, final_states)`, as from `scan`.
-        """
+        """Runs `(slices, states) -> (output, states)`, as `scan` does."""
         # Side by side, since Keras's engine takes one sequence; batch first, as it
         # wants it, though it turns it back at once.
         widths = [sequence.shape[-1] for sequence in self.sequences]
@@ -131,9 +110,6 @@ class LoopKernel:
     it is one large product. `widen` adds columns of zeros to a sequence that the loop
     reads anyway; the steps hand their factors of that product out as the gradient of
     these columns.
-
-    Args:
-        kernel: tensor `(n, m)`.
     """
 
     def __init__(self, kernel: Tensor) -> None:
@@ -141,10 +117,7 @@ class LoopKernel:
         self.transposed = ops.transpose(kernel)  # here: not at each step
 
     def widen(self, added: Tensor) -> Tensor:
-        """Adds columns for the kernel's gradient to what is added to the products.
-
-        `(T, B, m)` becomes `(T, B, m + n)`.
-        """
+        """Adds columns for the kernel's gradient: `(T, B, m)` to `(T, B, m + n)`."""
         n, m = self.shape
 
         @custom_gradient
