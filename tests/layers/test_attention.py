@@ -227,16 +227,15 @@ def test_a_scaled_score_that_fits_into_float16_is_right():
     close(ops.cast(weights, "float32"), wanted, atol=1e-3)
 
 
-def test_projecting_an_unbuilt_layer_says_what_to_do():
-    with pytest.raises(ValueError, match="call the layer or its `build"):
-        AdditiveAttention(3).project(MEMORY)
-
-
 @pytest.mark.parametrize(
     "make, message",
     [
         (lambda: MultiplicativeAttention("dot")(QUERY, MEMORY), "query size 6.*8"),
         (lambda: AdditiveAttention(3)(QUERY, MEMORY[:, 0]), r"memory.*\(4, 8\)"),
+        (
+            lambda: LocalMonotonicAttention()(QUERY[:, 0], MEMORY),
+            r"needs `position=`.*\(4, 6\)",
+        ),
     ],
 )
 def test_bad_arguments(make, message):

@@ -1,4 +1,3 @@
-import keras
 import numpy as np
 import pytest
 
@@ -93,13 +92,6 @@ def test_gathering_the_window_changes_nothing(cls, score, time, monkeypatch):
     close(gathered[1], dense[1])
 
 
-def test_only_long_sources_are_gathered():
-    layer = LocalPredictiveAttention(window=10)
-    assert not layer._gathers(42)
-    assert layer._gathers(43)
-    assert layer._gathers(None)
-
-
 def test_position_in_every_form_it_may_take():
     layer, memory = built(LocalMonotonicAttention, "general", window=2)
     positions = np.array([0, 8, 3, 30, 2])
@@ -121,21 +113,6 @@ def test_position_in_every_form_it_may_take():
         to_numpy(flat)[:, 3],
         layer(QUERY[:, 3], memory, mask=MASK, position=7)[1],
     )
-
-
-def test_a_position_below_zero_is_refused_in_every_form():
-    layer = LocalMonotonicAttention("dot", window=2)
-    query, memory = np.ones((2, 3, 4)), np.ones((2, 5, 4))
-    for position in (
-        np.array([0, 1, -1]),
-        keras.ops.convert_to_tensor([[0, 1, 2], [0, -3, 1]]),
-    ):
-        with pytest.raises(
-            ValueError, match="`position` must be 0 or more. Received: "
-        ):
-            layer(query, memory, position=position)
-    with pytest.raises(ValueError, match="position=-1"):
-        layer(query[:, 0], memory, position=-1)
 
 
 def test_local_p_ignores_position():
@@ -185,25 +162,3 @@ def test_a_score_layer_of_ones_own():
     copy.set_weights(layer.get_weights())
     found, wanted = (compiled(x)(QUERY, MEMORY, mask=MASK) for x in (copy, layer))
     close(found[0], wanted[0])
-
-
-@pytest.mark.parametrize(
-    "make, message",
-    [
-        (
-            lambda: LocalMonotonicAttention()(QUERY[:, 0], MEMORY),
-            r"needs `position=`.*\(5, 6\)",
-        ),
-        (
-            lambda: LocalMonotonicAttention()(QUERY[:, 0], MEMORY, position=-7),
-            "integer from 0.*position=-7",
-        ),
-        (
-            lambda: LocalMonotonicAttention()(QUERY[:, 0], MEMORY, position=3.9),
-            "integer from 0.*position=3.9",
-        ),
-    ],
-)
-def test_bad_arguments(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()

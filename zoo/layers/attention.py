@@ -80,18 +80,10 @@ class Attention(MemoryLayer):
         ValueError: for a query, memory or mask of another shape.
     """
 
-    def project(self, memory: Tensor) -> Tensor:
-        """Keys of `memory`: what the score needs of the source, computed once.
+    needs_position = False
 
-        Returns:
-            Tensor `(B, S, k)`, to be passed as `keys=`.
-        """
-        if not self.built:
-            raise ValueError(
-                f"{type(self).__name__}.project needs a built layer: call the layer "
-                "or its `build(query_shape, memory_shape)` first. Received: an "
-                "unbuilt layer"
-            )
+    def project(self, memory: Tensor) -> Tensor:
+        """Keys `(B, S, k)` of `memory`, to be computed once and passed as `keys=`."""
         return self.score_layer.project(memory)
 
     def call(
@@ -103,6 +95,11 @@ class Attention(MemoryLayer):
         position: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         single = len(query.shape) == 2
+        if single and position is None and self.needs_position:
+            raise ValueError(
+                f"{type(self).__name__} needs `position=` (the target position) with a "
+                f"query (B, d). Received: query {tuple(query.shape)}, position=None"
+            )
         if single:
             query = ops.expand_dims(query, 1)
         mask = read_mask(memory_mask, memory.shape[1], *query.shape[:2])
@@ -260,9 +257,7 @@ class MultiplicativeAttention(_GlobalAttention):
     ) -> None:
         super().__init__(**kwargs)
         self.configure(locals())
-        self.score_layer = make_score(
-            score, self.dtype_policy, initializer=self.kernel_initializer
-        )
+        self.score_layer = make_score(score, self.dtype_policy, self.kernel_initializer)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -306,17 +301,9 @@ class LocationAttention(LoRALayer, Attention):
         self.built = True
 
     def project(self, memory: Tensor) -> Tensor:
-        """The memory itself: this score does not look at the source."""
-        return memory
+        return memory  # this score does not look at the source
 
-    def attend(
-        self,
-        query: Tensor,
-        memory: Tensor,
-        mask: Tensor,
-        keys: Tensor,
-        position: Tensor,
-    ) -> Any:
+    def attend(self, query, memory, mask, keys, position) -> Any:
         scores = linear(query, self.W_a)  # (B, T, max_length)
         if mask is None:
             mask = ops.ones((1, 1, ops.shape(memory)[1]), "bool")

@@ -48,8 +48,8 @@ class ZooCell(LoRALayer):
     ) -> Callable[..., tuple[Tensor, list[Tensor]]]:
         """A step as a function `(slices, states, fed=None) -> (output, new_states)`.
 
-        `net` is the known input's share of the net inputs; None if all of it is `fed`, of
-        size `fed_back`, the last part of the input, known in the step only.
+        `net` is the known input's share of the net inputs, None where all is `fed`, which
+        is the input's last part, of size `fed_back`, known in the step only.
         """
         product = loop.product(self.loop_kernel(fed_back), net)
 
@@ -249,7 +249,7 @@ class GRUCell(ZooCell, keras.layers.GRUCell):
         fed_back: int = 0,
         reset: Tensor | None = None,
     ) -> Callable[..., tuple[Tensor, list[Tensor]]]:
-        """As any cell's; `reset` `(B, units)` is added to h U within the reset's bracket."""
+        """As any cell's; `reset` `(B, units)` is added to h U inside the bracket."""
         n, kernel, bias = 2 * self.units, self.loop_kernel(fed_back), self._after_bias()
         gates, candidate = (None, None) if net is None else (net[..., :n], net[..., n:])
         if bias is not None:

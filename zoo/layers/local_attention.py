@@ -4,14 +4,12 @@ Positions count the real places of each sentence from 0, and S is their number: 
 places, wherever they stand, are as if absent.
 """
 
-import numbers
 from typing import Any
 
 import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.checks import integer
 from zoo.layers.attention import Attention, weighted_sum
 from zoo.layers.configured import Initializer, Size
 from zoo.layers.functional import (
@@ -21,7 +19,6 @@ from zoo.layers.functional import (
     real_first,
     real_positions,
     take_last,
-    values_of,
 )
 from zoo.layers.initializers import add_variable
 from zoo.layers.lora import LoRALayer
@@ -35,17 +32,21 @@ class _LocalAttention(Attention):
     `(B, T)`, and p_t, float, or None.
     """
 
+    def __init__(
+        self,
+        score: Any,
+        window: Size,
+        kernel_initializer: Initializer = "glorot_uniform",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.configure(locals())
+        self.score_layer = make_score(score, self.dtype_policy, self.kernel_initializer)
+
     def attention_window(self, query, mask, position=None):
-        """Where the layer looks.
+        """p_t `(B, T)`, and the first and last position of its window, `(B, T, 2)`.
 
-        Args:
-            query: `(B, T, d)`.
-            mask: bool `(B, S)`, true where a source position is real.
-            position: as in a call.
-
-        Returns:
-            p_t, float `(B, T)`, and the first and the last position of its window, int
-            `(B, T, 2)`. They count real places alone.
+        They count the real places of a mask `(B, S)` alone.
         """
         lengths = ops.sum(ops.cast(mask, "int32"), axis=1)[:, None]
         centre, focus = self.place(query, lengths, position)
@@ -127,15 +128,14 @@ class LocalMonotonicAttention(_LocalAttention):
     Call arguments (beside those of every attention layer):
         position: target positions: an int (or a tensor of no axis, or of `(B,)`)
             with a `(B, d)` query; a tensor `(T,)` or `(B, T)` with a `(B, T, d)`
-            query, where it defaults to 0, 1, ... T - 1. In a compiled function,
-            values are not checked.
+            query, where it defaults to 0, 1, ... T - 1.
 
     Variables: those of the score.
 
     Raises:
         ValueError: for an unknown score or a window that is not a positive integer;
-            when called with a `(B, d)` query and no position, with a position below 0,
-            or with a mask `(B, T, S)`.
+            when called with a `(B, d)` query and no position, or with a mask
+            `(B, T, S)`.
 
     Example:
         >>> import numpy as np
@@ -146,42 +146,17 @@ class LocalMonotonicAttention(_LocalAttention):
         5
     """
 
+    needs_position = True
+
     def __init__(
         self,
         score: Any = "general",
         window: Size = 10,
         reverse: bool = False,
-        kernel_initializer: Initializer = "glorot_uniform",
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(score, window, **kwargs)
         self.configure(locals())
-        self.score_layer = make_score(
-            score, self.dtype_policy, initializer=self.kernel_initializer
-        )
-
-    def call(
-        self,
-        query: Tensor,
-        memory: Tensor,
-        memory_mask: Tensor | None = None,
-        keys: Tensor | None = None,
-        position: Tensor | None = None,
-    ) -> Any:
-        if position is None and len(query.shape) == 2:
-            raise ValueError(
-                "LocalMonotonicAttention needs `position=` (the target position) with "
-                f"a query (B, d). Received: query {tuple(query.shape)}, position=None"
-            )
-        if isinstance(position, numbers.Number):
-            position = integer("position", position, 0)
-        elif position is not None:
-            values = values_of(position)
-            if values is not None and (values < 0).any():
-                raise ValueError(
-                    f"`position` must be 0 or more. Received: position={position}"
-                )
-        return super().call(query, memory, memory_mask, keys, position)
 
     def place(self, query: Tensor, lengths: Any, position: Tensor) -> Any:
         if position is None:
@@ -234,14 +209,10 @@ class LocalPredictiveAttention(LoRALayer, _LocalAttention):
         score: Any = "general",
         window: Size = 10,
         units: Size | None = None,
-        kernel_initializer: Initializer = "glorot_uniform",
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(score, window, **kwargs)
         self.configure(locals())
-        self.score_layer = make_score(
-            score, self.dtype_policy, initializer=self.kernel_initializer
-        )
 
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         units = self.units or query_shape[-1]

@@ -14,6 +14,7 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
+from zoo.checks import one_of
 from zoo.layers.configured import Configured, Initializer, Size
 from zoo.layers.functional import cast_weights, linear, to_float32
 from zoo.layers.initializers import add_variable
@@ -30,6 +31,8 @@ class Score(Configured, keras.layers.Layer):
     `(B, T, W, k)` when a window of W positions was gathered for each query; scores
     `(B, T, S)` or `(B, T, W)`.
     """
+
+    initializers: tuple[str, ...] = ()  # arguments
 
     def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         return previous_mask
@@ -113,6 +116,7 @@ class GeneralScore(LoRALayer, DotScore):
     """
 
     matrices = ("W_a",)
+    initializers = ("kernel_initializer",)
 
     def __init__(
         self, kernel_initializer: Initializer = "glorot_uniform", **kwargs: Any
@@ -135,6 +139,8 @@ class _TanhScore(Score):
     b_a, which the papers leave out, is there with `use_bias`. `units` is the query's
     size by default.
     """
+
+    initializers = ("kernel_initializer", "vector_initializer")
 
     def __init__(
         self,
@@ -221,24 +227,10 @@ SCORES = {
 }
 
 
-def make_score(score: str, dtype: Any = None, initializer: Any = None) -> Score:
-    """Builds a score from its name, or passes a `Score` through.
-
-    Args:
-        score: a name in `SCORES`, or a `Score` layer.
-        dtype: the dtype policy for a new layer.
-        initializer: initializer of a new layer's variables; None for its default.
-    """
+def make_score(score: Any, dtype: Any = None, initializer: Any = None) -> Score:
+    """Builds a score from a name in `SCORES`, or passes a `Score` through."""
     if isinstance(score, Score):
         return score
-    if not isinstance(score, str) or score not in SCORES:
-        raise ValueError(
-            f"`score` must be one of {list(SCORES)} or a Score layer. "
-            f"Received: score={score!r}"
-        )
-    cls, options = SCORES[score], {}
-    if initializer is not None and issubclass(cls, (GeneralScore, _TanhScore)):
-        options["kernel_initializer"] = initializer
-    if initializer is not None and issubclass(cls, _TanhScore):
-        options["vector_initializer"] = initializer
-    return cls(dtype=dtype, **options)
+    cls = SCORES[one_of("score", score, SCORES)]
+    names = cls.initializers if initializer is not None else ()
+    return cls(**dict.fromkeys(names, initializer), dtype=dtype)
