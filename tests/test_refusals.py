@@ -235,7 +235,7 @@ REFUSED = {
         ({"image_shape": (4, 4, 3)}, "of 8 pixels or more"),
         (
             {"image_encoder": layers.ImageEncoder((4,))},
-            "`image_encoder` needs `image_shape`",
+            "for text without an `image_encoder`. Received: image_shape=None",
         ),
     ],
     partial(models.ShowAttendTell, **IMAGES): [

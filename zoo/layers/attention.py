@@ -303,7 +303,7 @@ class LocationAttention(LoRALayer, Attention):
     def project(self, memory: Tensor) -> Tensor:
         return memory  # this score does not look at the source
 
-    def attend(self, query, memory, mask, keys, position) -> Any:
+    def attend(self, query: Tensor, memory: Tensor, mask: Any, *_: Any) -> Any:
         scores = linear(query, self.W_a)  # (B, T, max_length)
         if mask is None:
             mask = ops.ones((1, 1, ops.shape(memory)[1]), "bool")

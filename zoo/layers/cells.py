@@ -48,8 +48,8 @@ class ZooCell(LoRALayer):
     ) -> Callable[..., tuple[Tensor, list[Tensor]]]:
         """A step as a function `(slices, states, fed=None) -> (output, new_states)`.
 
-        `net` is the known input's share of the net inputs, None where all is `fed`, which
-        is the input's last part, of size `fed_back`, known in the step only.
+        `net` is the known input's share of the net inputs, None where all is `fed`: the
+        input's last part, of size `fed_back`, known in the step only.
         """
         product = loop.product(self.loop_kernel(fed_back), net)
 

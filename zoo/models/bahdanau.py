@@ -221,12 +221,7 @@ class Bahdanau(Seq2SeqBackbone):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
-        config = dict(config)
-        if not config.pop("attention", True):  # as it was written once
-            raise ValueError(
-                "A Bahdanau without attention is an RNNencdec now. Received: "
-                "attention=False"
-            )
+        config = {k: v for k, v in config.items() if k != "attention"}  # it was once
         return super().from_config(config)
 
 

@@ -45,11 +45,11 @@ class LowRank:
         positive("rank", rank)
         if self._lora_layers():
             raise ValueError(f"The model has LoRA already. Received: rank={rank}")
-        names = target_layer_names
-        names = self.default_lora_layer_names() if names is None else names
+        names = target_layer_names or self.default_lora_layer_names()
+        layers = self._weighted_layers()
         places = [
             place
-            for place, layer in enumerate(self._weighted_layers())
+            for place, layer in enumerate(layers)
             if layer.name in names and hasattr(layer, "enable_lora")
         ]
         if not places:
@@ -61,7 +61,6 @@ class LowRank:
         self.trainable = True  # of its parts, only what comes now
         for variable in self.variables:
             variable.trainable = False
-        layers = self._weighted_layers()
         for place in places:
             layers[place].enable_lora(rank)
         self._lora_enabled_layers, self._lora_rank = places, rank  # as KerasHub has it
@@ -73,17 +72,15 @@ class LowRank:
             ValueError: if there is no LoRA, or for a name that doesn't end in
                 `.lora.h5`.
         """
-        layers = self._needed_lora(filepath)
+        variables = self._lora_variables(filepath)
         if not str(filepath).endswith(".lora.h5"):
             raise ValueError(
                 f"The name must end in `.lora.h5`. Received: filepath={filepath!r}"
             )
         with h5py.File(filepath, "w") as file:
             file["lora/vars/rank"] = self._lora_rank
-            for place, variables in layers.items():
-                for name, variable in variables.items():
-                    values = keras.ops.convert_to_numpy(variable)
-                    file[f"lora/{place}/vars/{name}"] = values
+            for name, variable in variables.items():
+                file[name] = keras.ops.convert_to_numpy(variable)
 
     def load_lora_weights(self, filepath: StrPath) -> None:
         """Loads what `save_lora_weights` saved; call `enable_lora(rank)` first.
@@ -91,26 +88,20 @@ class LowRank:
         Raises:
             ValueError: if the model has no LoRA, another rank, or other layers.
         """
-        layers = self._needed_lora(filepath)
+        variables = self._lora_variables(filepath)
         with h5py.File(filepath, "r") as file:
-            rank = int(file["lora/vars/rank"][()])
-            found = {
-                f"lora/{place}/vars/{name}": variable
-                for place, variables in layers.items()
-                for name, variable in variables.items()
-            }
-            fits = rank == self._lora_rank and all(
+            rank, layers = int(file["lora/vars/rank"][()]), {*file["lora"]} - {"vars"}
+            fits = layers == {name.split("/")[1] for name in variables} and all(
                 name in file and file[name].shape == tuple(variable.shape)
-                for name, variable in found.items()
+                for name, variable in variables.items()
             )
-            adapted = {*file["lora"]} - {"vars"}
-            if not fits or adapted != {*map(str, layers)}:
+            if not fits:
                 raise ValueError(
-                    f"The file has LoRA of rank {rank} of {len(adapted)} layers, the "
-                    f"model of rank {self._lora_rank} of {len(layers)}, or of layers "
-                    f"of other sizes. Received: filepath={filepath!r}"
+                    f"The file has LoRA of rank {rank} of {len(layers)} layers, the "
+                    f"model of rank {self._lora_rank} of {len(self._lora_layers())}, "
+                    f"or of layers of other sizes. Received: filepath={filepath!r}"
                 )
-            for name, variable in found.items():
+            for name, variable in variables.items():
                 variable.assign(file[name][()])
 
     def _weighted_layers(self):
@@ -119,16 +110,19 @@ class LowRank:
         return [layer for layer in layers if layer.weights]
 
     def _lora_layers(self):
-        """The place of each adapted layer, and the variables that LoRA gave it."""
-        places = getattr(self, "_lora_enabled_layers", ())
-        layers = self._weighted_layers()
-        return {place: lora_variables(layers[place]) for place in places}
+        """The places of the adapted layers."""
+        return getattr(self, "_lora_enabled_layers", ())
 
-    def _needed_lora(self, filepath):
-        layers = self._lora_layers()
-        if not layers:
+    def _lora_variables(self, filepath):
+        """What LoRA added, by its name in files."""
+        if not self._lora_layers():
             raise ValueError(
                 "The model has no LoRA weights: call `enable_lora(rank)` first. "
                 f"Received: filepath={filepath!r}"
             )
-        return layers
+        layers = self._weighted_layers()
+        return {
+            f"lora/{place}/vars/{name}": variable
+            for place in self._lora_layers()
+            for name, variable in lora_variables(layers[place]).items()
+        }

@@ -260,7 +260,6 @@ class Luong(Seq2SeqBackbone):
 
         words = self.token_embedding(ops.cast(target_ids, "int32"))
         outputs, _ = scan(step, words, self.start(memory))
-        # A source of unknown length leaves the state's size unknown to TensorFlow.
         hidden = columns(outputs, 0, self.hidden_dim)
         weights = outputs[..., self.hidden_dim :]
         return (weights, *self.attention_window(hidden, memory.mask))

@@ -23,12 +23,7 @@ def recurrent_layer(cell: Any, units: int, num_layers: int, **options: Any) -> A
     """Makes the layer that reads a sequence.
 
     It takes `(inputs, mask, initial_states, training)` to `(outputs (B, T, units),
-    states)`.
-
-    Args:
-        cell: see `RecurrentLM`.
-        units, num_layers: its size.
-        **options: `dropout`, `kernel_initializer`, `dtype`, `name`.
+    states)`; `cell` is one of `RecurrentLM`'s.
     """
     if cell == "lstmn":
         return LSTMN(units, num_layers, **options)
@@ -145,19 +140,13 @@ class RecurrentLM(Backbone):
         ]
 
     def start(self, batch_size: int, length: int) -> Any:
-        """Returns the states before the first of at most `length` calls of `step`.
-
-        Where the cell has tapes, they have room for as many.
-        """
+        """The states before the first of at most `length` calls of `step`."""
         if self.cell == "lstmn":
             return self.recurrent.make_states(batch_size, length)
         return self.initial_states(batch_size)
 
     def step(self, token_ids: Tensor, states: Any) -> Any:
-        """Reads one word: `(B,)` ids to `(logits (B, V), states)`.
-
-        Its states are those of `start`.
-        """
+        """Reads one word, `(B,)` ids and `start`'s states: `(logits (B, V), states)`."""
         if self.cell == "lstmn":
             token_ids = ops.cast(token_ids, "int32")
             words = self.token_embedding(token_ids)

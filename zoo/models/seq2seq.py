@@ -69,17 +69,11 @@ class Seq2SeqBackbone(Backbone):
         raise NotImplementedError
 
     def features(self, inputs: Tensor, training: bool = False) -> Tensor:
-        """Returns the input of the output layer, `(B, T, d)`.
-
-        `call` is its product with the `output_weights`.
-        """
+        """The input of the output layer, `(B, T, d)`, which `call` maps to logits."""
         raise NotImplementedError
 
     def logits(self, features: Tensor) -> Tensor:
-        """Applies the output layer: `(..., d)` to `(..., V)`.
-
-        It is a Dense `output_layer`, or tied word vectors.
-        """
+        """Applies the output layer, a Dense one or tied word vectors, to `(..., d)`."""
         if self.output_layer is None:
             return self.token_embedding(features, reverse=True)
         return self.output_layer(features)
@@ -148,7 +142,7 @@ class Seq2SeqBackbone(Backbone):
     ) -> tuple[Tensor, ...]:
         """`align` as a tuple, with the windows of local attention.
 
-        It is `(weights,)`, or `(weights, focus, windows)`: p_t `(B, T)`, and the
+        That is `(weights,)`, or `(weights, focus, windows)`: p_t `(B, T)`, and the
         window's first and last source position `(B, T, 2)`.
         """
         return (self.align(source_ids, target_ids),)
@@ -164,18 +158,15 @@ class Seq2SeqBackbone(Backbone):
     def make_embeddings(
         self, size: int, initializer: Any, tie: Any = None, source: bool = True
     ) -> None:
-        """Makes `source_embedding` and `token_embedding`, the target's.
+        """Makes `source_embedding`, if it is text, and `token_embedding`, the target's.
 
         Args:
             size: of a word vector.
             initializer: function that makes a new initializer.
             tie: None; "target" where the output layer is the target's word vectors
-                (Press & Wolf 2017), then `output_layer` is to be None; "all" where the
-                source has the same ones too (Vaswani et al. 2017, section 3.4).
+                (Press & Wolf 2017); "all" where the source has the same ones too
+                (Vaswani et al. 2017, section 3.4).
             source: whether the source is text.
-
-        Raises:
-            ValueError: if "all" meets two vocabularies.
         """
         if tie == "all" and self.target_size != self.vocabulary_size:
             raise ValueError(
@@ -210,10 +201,7 @@ class Seq2SeqBackbone(Backbone):
 
 
 def no_weights(states: Any, mask: Tensor) -> Tensor:
-    """Returns the alignment of a model without attention: zeros `(..., S)`.
-
-    For states `(..., d)` and a source mask `(B, S)`.
-    """
+    """The alignment of a model without attention: zeros `(..., S)`."""
     lead = ops.shape(states)[:-1]
     return ops.zeros((*lead, ops.shape(mask)[-1]), dtype=states.dtype)
 

@@ -141,7 +141,7 @@ class ShowAttendTell(Seq2SeqBackbone):
         **kwargs: Any,
     ) -> None:
         super().__init__(dtype=dtype, **kwargs)
-        self.configure({**locals(), "image_encoder": None})  # it is `encoder`
+        self.configure(locals())
         policy = self.dtype_policy
         self.image_shape = _checked_shape(image_shape, image_encoder)
         self.make_embeddings(
@@ -149,12 +149,10 @@ class ShowAttendTell(Seq2SeqBackbone):
             keras.initializers.GlorotUniform,
             source=self.image_shape is None,
         )
-        self.given_encoder = image_encoder is not None
         if image_encoder is not None:
             self.encoder = image_encoder
         elif self.image_shape:
-            d = annotation_dim
-            filters = [max(d // 8, 1), max(d // 2, 1), d]
+            filters = [max(annotation_dim // n, 1) for n in (8, 2, 1)]
             self.encoder = ImageEncoder(filters, dtype=policy, name="encoder")
         else:
             self.encoder = RecurrentStack(
@@ -164,9 +162,8 @@ class ShowAttendTell(Seq2SeqBackbone):
                 dtype=policy,
                 name="encoder",
             )
-        self.start_h, self.start_c = (
-            self.dense(hidden_dim, name, activation="tanh") for name in ("f_h", "f_c")
-        )
+        self.start_h = self.dense(hidden_dim, "f_h", activation="tanh")
+        self.start_c = self.dense(hidden_dim, "f_c", activation="tanh")
         layer = AdditiveAttention(attention_dim, dtype=policy, name="f_att")
         if attention == "hard":
             layer = HardAttention(layer, dtype=policy, name="hard_attention")
@@ -233,20 +230,19 @@ class ShowAttendTell(Seq2SeqBackbone):
         return signature
 
     def encode(self, source: Tensor, training: bool = False) -> Memory:
-        read = self._read_images if self.image_shape else self._read_text
-        annotations, mask = read(source, training)
+        if self.image_shape:
+            annotations = self._read_images(source, training)
+            mask = ops.ones(ops.shape(annotations)[:2], dtype="bool")
+        else:
+            words, mask = self.source_words(source)
+            words = self.drop(words, training=training)
+            annotations, _ = self.encoder(words, mask=mask, training=training)
         real = ops.cast(mask, annotations.dtype)
         count = ops.maximum(ops.sum(real, axis=1, keepdims=True), 1.0)
         mean = ops.sum(annotations, axis=1) / count  # pads are zeros
         keys = self.decoder.cell.attention.project(annotations)
         start = [self.start_h(mean), self.start_c(mean)]
         return Memory(annotations, keys, mask, start)
-
-    def _read_text(self, source_ids, training):
-        words, mask = self.source_words(source_ids)
-        words = self.drop(words, training=training)
-        annotations, _ = self.encoder(words, mask=mask, training=training)
-        return annotations, mask
 
     def _read_images(self, images, training):
         if tuple(images.shape[1:]) != self.image_shape:
@@ -257,9 +253,7 @@ class ShowAttendTell(Seq2SeqBackbone):
         grid = self.encoder(ops.cast(images, "float32"), training=training)
         places = self.grid[0] * self.grid[1]
         annotations = ops.reshape(grid, (-1, places, self.annotation_dim))
-        annotations = ops.cast(annotations, self.compute_dtype)
-        mask = ops.ones(ops.shape(annotations)[:2], dtype="bool")
-        return annotations, mask
+        return ops.cast(annotations, self.compute_dtype)
 
     def start(self, memory: Memory) -> State:
         batch = ops.shape(memory.annotations)[0]
@@ -296,16 +290,8 @@ class ShowAttendTell(Seq2SeqBackbone):
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Features, alignments and, with noise, α as it was before the draws.
 
-        In training, or with noise, the losses have the doubly stochastic penalty.
-
-        Args:
-            inputs: as in the call.
-            training: whether to train.
-            noise: from `draw_noise`, for hard attention.
-
-        Returns:
-            `(features (B, T, m), alignments (B, T, S) or None, alphas (B, T, S) or
-            None)`; alignments with a penalty or noise.
+        In training, or with noise, the losses have the doubly stochastic penalty, and
+        the alignments are not None.
         """
         memory, words = self.read(inputs, training)
         soft = training and self.attention == "soft" and self.doubly_stochastic
@@ -339,27 +325,14 @@ class ShowAttendTell(Seq2SeqBackbone):
     def features(self, inputs: Tensor, training: bool = False) -> Tensor:
         return self.run(inputs, training)[0]
 
-    def get_config(self) -> dict[str, Any]:
-        config = super().get_config()
-        if self.given_encoder:
-            serialize = keras.saving.serialize_keras_object
-            config["image_encoder"] = serialize(self.encoder)
-        unset = ("image_shape", "image_encoder")
-        return {k: v for k, v in config.items() if k not in unset or v is not None}
-
 
 def _checked_shape(image_shape, image_encoder):
     """An image's shape as a tuple of three positive integers, or None for text."""
-    if image_shape is None:
-        if image_encoder is not None:
-            raise ValueError(
-                "`image_encoder` needs `image_shape`, (height, width, channels). "
-                "Received: image_shape=None"
-            )
+    if image_shape is None and image_encoder is None:
         return None
     if not isinstance(image_shape, (tuple, list)) or len(image_shape) != 3:
         raise ValueError(
-            "`image_shape` must be (height, width, channels), or None for text. "
-            f"Received: image_shape={image_shape!r}"
+            "`image_shape` must be (height, width, channels), or None for text without "
+            f"an `image_encoder`. Received: image_shape={image_shape!r}"
         )
     return tuple(positive("image_shape", size) for size in image_shape)
