@@ -35,56 +35,45 @@ class _TransformerLayer(Configured, keras.layers.Layer):
         super().__init__(**kwargs)
         self.configure(locals())
         self.supports_masking = True
-        options = {"dtype": self.dtype_policy}
-        self.drop = keras.layers.Dropout(dropout, seed=seed, **options)
+        self.drop = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
         for name in self.names[:-1]:
+            options = {"name": name, "dtype": self.dtype_policy}
+            initializer = clone_initializer(self.kernel_initializer)
             layer = MultiHeadAttention(
-                num_heads,
-                kernel_initializer=clone_initializer(self.kernel_initializer),
-                name=name,
-                **options,
+                num_heads, kernel_initializer=initializer, **options
             )
             setattr(self, name, layer)
-        for name in self.names:
+        for name in (f"{name}_norm" for name in self.names):
             layer = keras.layers.LayerNormalization(
-                epsilon=epsilon, name=f"{name}_norm", **options
+                epsilon=epsilon, name=name, dtype=self.dtype_policy
             )
-            setattr(self, f"{name}_norm", layer)
-        self.inner = keras.layers.Dense(
-            ff_dim,
-            activation="relu",
-            kernel_initializer=self._drawn(),
-            name="W_1",
+            setattr(self, name, layer)
+        self.inner = self._dense(ff_dim, "W_1", activation="relu")
+
+    def _dense(self, units, name, **options):
+        initializer = clone_initializer(self.kernel_initializer)
+        return keras.layers.Dense(
+            units,
+            kernel_initializer=in_float32(initializer, self.variable_dtype),
+            name=name,
+            dtype=self.dtype_policy,
             **options,
         )
 
     def build(self, inputs_shape: Shape, memory_shape: Shape | None = None) -> None:
-        size = inputs_shape[-1]
-        shapes = [(inputs_shape, inputs_shape), (inputs_shape, memory_shape)]
-        for name, pair in zip(self.names[:-1], shapes, strict=False):
-            getattr(self, name).build(*pair)
+        for name, shape in zip(
+            self.names[:-1], (inputs_shape, memory_shape), strict=False
+        ):
+            getattr(self, name).build(inputs_shape, shape)
         for name in self.names:
             getattr(self, f"{name}_norm").build(inputs_shape)
         self.inner.build(inputs_shape)
-        self.outer = keras.layers.Dense(
-            size,
-            kernel_initializer=self._drawn(),
-            dtype=self.dtype_policy,
-            name="W_2",
-        )
+        self.outer = self._dense(inputs_shape[-1], "W_2")
         self.outer.build((*inputs_shape[:-1], self.ff_dim))
         self.built = True
 
-    def _drawn(self):
-        return in_float32(
-            clone_initializer(self.kernel_initializer), self.variable_dtype
-        )
-
     def sublayer(self, name, x, function, training=False):
-        """Residual connection, normalisation and dropout around `function`.
-
-        It returns its output, or a tuple that begins with it.
-        """
+        """Residual connection, normalisation and dropout around `function`."""
         norm = getattr(self, f"{name}_norm")
         output = function(norm(x) if self.norm == "pre" else x)
         output, *rest = output if isinstance(output, tuple) else (output,)
@@ -181,9 +170,6 @@ class TransformerDecoderLayer(MemoryLayer, _TransformerLayer):
 
     names = ("self_attention", "memory_attention", "feed_forward")
 
-    def build(self, inputs_shape: Shape, memory_shape: Shape) -> None:
-        super().build(inputs_shape, memory_shape)
-
     def project(self, memory: Tensor) -> Tensor:
         """Keys and values of the source, computed once a sentence."""
         return self.memory_attention.project(memory)
@@ -227,10 +213,7 @@ class TransformerDecoderLayer(MemoryLayer, _TransformerLayer):
         return self.sublayer("feed_forward", x, self.feed_forward, training), weights
 
     def make_cache(self, batch_size: int, length: int) -> Any:
-        """Makes room for the keys and values of `length` target positions.
-
-        A list of two `(R, h, length, d_k)`.
-        """
+        """Room for keys and values of `length` positions, two `(R, h, length, d_k)`."""
         shape = (batch_size, self.num_heads, length, self.self_attention.head_size)
         return [ops.zeros(shape, dtype=self.compute_dtype) for _ in range(2)]
 
@@ -242,18 +225,15 @@ class TransformerDecoderLayer(MemoryLayer, _TransformerLayer):
         keys: Tensor,
         mask: Tensor | None = None,
     ) -> Any:
-        """One target position.
+        """One target position, `(R, d)` to `(output (R, d), weights (R, S), cache)`.
 
         Args:
-            inputs: `(R, d)`; R may be a multiple of memory's rows, K consecutive ones
-                for one sentence.
+            inputs: R may be a multiple of memory's rows, K consecutive ones for one
+                sentence.
             cache: from `make_cache` or the last step.
             position: int `(R,)`, from 0; `(1,)` where it is one for all rows.
             keys: `project(memory)`.
             mask: bool `(B, S)`, true where memory is real.
-
-        Returns:
-            `(output, weights, cache)`: `(R, d)`, `(R, S)`, a list.
         """
         places = ops.arange(ops.shape(cache[0])[2], dtype="int32")[None]
         here = (places == position[:, None])[:, None, :, None]

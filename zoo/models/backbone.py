@@ -172,18 +172,6 @@ class Backbone(LowRank, Configured, Presets, keras_hub.models.Backbone):
         """A new N(0, r²), of the argument `initializer_range`."""
         return keras.initializers.RandomNormal(stddev=self.initializer_range)
 
-    def input_signature(self) -> Any:
-        """Returns the shapes and types of the inputs, of `keras.InputSpec`."""
-        return {"token_ids": keras.InputSpec("int32", (None, None))}
-
-    def export(self, filepath: Any, *args: Any, **kwargs: Any) -> None:
-        """`keras.Model.export`, by default with the `input_signature` of the backbone.
-
-        The SavedModel of a whole task, text in and text out, is `export_savedmodel`'s.
-        """
-        kwargs.setdefault("input_signature", [self.input_signature()])
-        super().export(filepath, *args, **kwargs)
-
     @property
     def output_or_embedding(self) -> Any:
         """The layer that gives the logits: `output_layer`, or tied word vectors."""

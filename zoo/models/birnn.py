@@ -120,9 +120,6 @@ class BiRNN(Backbone):
         self.output_layer.build((None, None, width))
         self.built = True
 
-    def input_signature(self) -> Any:
-        return keras.InputSpec(self.compute_dtype, (None, None, self.input_dim))
-
     def call(
         self, inputs: Tensor, mask: Tensor | None = None, training: bool = False
     ) -> Any:
@@ -273,10 +270,6 @@ class BiRNNWords(Backbone):
         self.character_embedding.build((None, None, None))
         self.convolution.build((None, None, self.window * self.character_dim))
         self.built = True
-
-    def input_signature(self) -> Any:
-        axes = {"word_ids": 2, "character_ids": 3}
-        return {x: keras.InputSpec("int32", (None,) * n) for x, n in axes.items()}
 
     def call(self, inputs: Tensor, training: bool = False) -> Any:
         word_ids = ops.cast(inputs["word_ids"], "int32")

@@ -146,7 +146,7 @@ class RecurrentLM(Backbone):
         return self.initial_states(batch_size)
 
     def step(self, token_ids: Tensor, states: Any) -> Any:
-        """Reads one word, `(B,)` ids and `start`'s states: `(logits (B, V), states)`."""
+        """Reads one word: `(B,)` ids, `start`'s states to `(logits (B, V), states)`."""
         if self.cell == "lstmn":
             token_ids = ops.cast(token_ids, "int32")
             words = self.token_embedding(token_ids)

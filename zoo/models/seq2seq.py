@@ -46,10 +46,6 @@ class Seq2SeqBackbone(Backbone):
     loop_parts: Mapping[str, Any] = {}
     """Replacements for parts of the model inside a loop over the target."""
 
-    def input_signature(self) -> Any:
-        names = self.source_name, "target_ids"
-        return {name: keras.InputSpec("int32", (None, None)) for name in names}
-
     def encode(self, source_ids: Tensor, training: bool = False) -> Any:
         """Reads the source: `(B, S)` ids to a memory."""
         raise NotImplementedError

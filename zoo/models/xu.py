@@ -222,13 +222,6 @@ class ShowAttendTell(Seq2SeqBackbone):
         """The key of the source in the inputs: "images" or "source_ids"."""
         return "images" if self.image_shape else "source_ids"
 
-    def input_signature(self) -> Any:
-        signature = super().input_signature()
-        if self.image_shape:
-            shape = (None, *self.image_shape)
-            signature["images"] = keras.InputSpec("float32", shape)
-        return signature
-
     def encode(self, source: Tensor, training: bool = False) -> Memory:
         if self.image_shape:
             annotations = self._read_images(source, training)
