@@ -27,10 +27,11 @@ test: lint  ## lint, then the test suite under TensorFlow, JAX and PyTorch
 test-all: lint  ## that, with all that takes long: whole recipes, variants everywhere
 	@$(BIN)/python tools/run_tests.py --all
 
-lint: $(VENV)/.tests  ## ruff check, ruff format --check, mypy
+lint: $(VENV)/.tests  ## ruff check, ruff format --check, mypy, the documents' style
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/python -m tools.site.style
 
 docs: $(VENV)/.tests  ## run the lessons and build the site into build/docs, offline
 	@KERAS_BACKEND=$(KERAS_BACKEND) $(BIN)/sphinx-build -q -W --keep-going \

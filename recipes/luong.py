@@ -108,7 +108,7 @@ VARIANTS = {
         "general",
         "global attention, the general score",
         GLOBAL + "general score",
-        ("Its alignments lie one word to the left of the word translated.",),
+        ("Its alignments mostly lie one word to the left of the word translated.",),
         bidirectional=False,
     ),
 }
@@ -192,11 +192,11 @@ PAPER = {
 BOTH = (
     "and an encoder that reads in both directions, each with half of the cells. The "
     "paper's reads backwards only: its state at a word has just read the word that "
-    "follows, so that attention peaks one word to the left of the word translated (the "
-    "preset luong_reversed shows it)"
+    "follows, so that attention may peak one word to the left of the word translated "
+    "(as in the preset luong_reversed)"
 )
 BACKWARDS = (
     "and a source that is read backwards only, as in the paper. The encoder's state at "
-    "a word has just read the word that follows, so that attention peaks one word to "
-    "the left of the word translated"
+    "a word has just read the word that follows, so that attention may peak one word "
+    "to the left of the word translated"
 )

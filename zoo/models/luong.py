@@ -82,7 +82,7 @@ class Luong(Seq2SeqBackbone):
         bidirectional: whether the encoder reads in both directions (not in the
             paper; each direction then has half of the cells, and `reverse_source`
             has no effect). Read backwards only, a state has just read the word that
-            follows its own, and the attention peaks one word to the left of the word
+            follows its own, and the attention may peak one word to the left of the word
             translated (docs/papers/luong.md has figures; the preset `luong_reversed`).
         dropout: on the inputs of the LSTM layers. Paper: 0.2.
         readout_dropout: on h~_t before the softmax, as in Zaremba et al. but not in
