@@ -29,20 +29,21 @@ def trace_steps(model: Any, after: float | None = None) -> None:
     """Traces a model's training steps under torch, once for each shape of a batch.
 
     A step is traced when those of its shape have taken long enough. At the next batch
-    of the shape the trace is compared with Keras's own step: on a CPU the loss, the
+    of the shape the trace is compared with the plain step: on a CPU the loss, the
     gradients and the random numbers after it must be the same to the last bit, so that
     it makes no difference to a run whether it was resumed; on a GPU, whose kernels add
     up in any order, the loss within 0.1 %, the gradients within 2 % of their norm. If
     they aren't, or something in the model can't be traced, a warning says so, and
     Keras's own steps go on. They do so without a warning in a model with metrics, a
-    scaled loss, `run_eagerly` or `jit_compile`, or a training step of its own.
+    scaled loss, `run_eagerly` or `jit_compile`.
 
     Like a compiled function, a trace keeps the Python values that it read, such as a
     rate of dropout: compile the model again after changing one. A branch on a value
     that is read outside torch is noticed only if the next batch takes another path.
 
     Args:
-        model: a built and compiled model, trained in one process.
+        model: a built and compiled model with Keras's `train_step`, trained in one
+            process.
         after: seconds of a shape's plain steps, of which there is at least one, before
             it is traced. Defaults to 20 on a CPU, 2 on a GPU.
 
@@ -62,66 +63,46 @@ class _Steps:
         self.model, self.after = model, after
         self._reset(None)
 
-    def _reset(self, key):
-        self.key = key  # what all traces depend on
+    def _reset(self, key, off=False):
+        self.key, self.off = key, off
         self.seconds: dict[Any, float] = {}  # of a shape's plain steps
-        self.unchecked: dict[Any, Callable[..., Any]] = {}
+        self.unchecked: dict[Any, tuple[Callable, Callable]] = {}
         self.programs: dict[Any, Callable[..., Any]] = {}
         self.graphs: list[Any] = []  # the CUDA graphs of the programs
-        self.refused: set[Any] = set()  # shapes; None for all
 
     def __call__(self, data):
-        model = self.model
-        flat = [
-            None if x is None else ops.convert_to_tensor(x) for x in tree.flatten(data)
-        ]
+        # Keras makes another training function of a model that is compiled again.
+        if self.model.train_function is not self.key:
+            self._reset(self.model.train_function)
+        flat = tree.flatten(data)
+        flat = [None if x is None else ops.convert_to_tensor(x) for x in flat]
         tensors = [x for x in flat if x is not None]
-        # Keras makes another training function of a model that is compiled again; a
-        # CUDA graph reads the weights where they were.
-        places = tuple(variable.value.data_ptr() for variable in model.variables)
-        trained = tuple(id(variable) for variable in model.trainable_variables)
-        key = model.train_function, model.optimizer, model.loss, places, trained
-        if key != self.key:
-            self._reset(key)
         shape = tuple(None if x is None else (x.shape, x.dtype) for x in flat)
         if shape in self.programs:
-            return self._perform(self.programs[shape], tensors)
+            return self._apply(tensors, *self.programs[shape](tensors))
         if shape in self.unchecked:
-            return self._check(shape, data, tensors)
+            return self._check(shape, tensors)
         began = time.perf_counter()
-        logs = type(model).train_step(model, data)
+        logs = type(self.model).train_step(self.model, data)
         taken = time.perf_counter() - began
         self.seconds[shape] = self.seconds.get(shape, 0.0) + taken
-        if self._is_time(shape, tensors):
-            if set(logs) != {"loss"} or not _is_plain(model):
-                self.refused.add(None)
-                return logs
-            with self._refusing(shape):
-                self.unchecked[shape] = _trace(model, data, tensors)
+        if not self.off and self.seconds[shape] >= self._patience(tensors[0].device):
+            self.off = set(logs) != {"loss"} or not _is_plain(self.model)
+            if not self.off:
+                with self._refusing():
+                    self.unchecked[shape] = _trace(self.model, data, tensors)
         return logs
 
-    def _is_time(self, shape, tensors):
-        if not tensors or self.refused & {shape, None}:
-            return False
-        after = self.after
-        if after is None:
-            after = _SECONDS.get(tensors[0].device.type, math.inf)
-        return self.seconds[shape] >= after
+    def _patience(self, device):
+        return _SECONDS.get(device.type, math.inf) if self.after is None else self.after
 
     @contextlib.contextmanager
-    def _refusing(self, shape):
+    def _refusing(self):
         """Context whose errors are a warning, and the end of tracing."""
-        import torch
-
         try:
             yield
         except Exception as error:  # a user's layer may raise any
-            full = isinstance(error, torch.OutOfMemoryError)
-            self.refused.add(shape if full else None)
-            if not full:  # nor are the other shapes' traces to be trusted
-                self.programs.clear()
-                self.unchecked.clear()
-                self.graphs.clear()
+            self._reset(self.key, off=True)
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             warnings.warn(
                 "The steps of training are not traced, which makes them slower: "
@@ -129,52 +110,36 @@ class _Steps:
                 stacklevel=4,
             )
 
-    def _check(self, shape, data, tensors):
-        """Does a plain step and compares it with the trace."""
+    def _check(self, shape, tensors):
+        """Does a plain step, and compares it with the trace."""
         import torch
 
-        model, program = self.model, self.unchecked.pop(shape)
-        device = tensors[0].device
-        found = None
-        with self._refusing(shape):
+        program, plain = self.unchecked.pop(shape)
+        device, found = tensors[0].device, None
+        with self._refusing():
             for _ in range(2):  # the second shows whether the first changed a constant
                 with _same_random_numbers(device), torch.no_grad():
-                    found = program(tensors)
-                    random_state = get_generator()
-        losses, compute_loss = [], model.compute_loss
+                    found, random_state = program(tensors), get_generator()
+        wanted = plain(tensors)
+        if found is not None:
+            with self._refusing():
+                if random_state != get_generator():
+                    raise ValueError("the trace draws other random numbers")
+                if not all(map(_are_equal, found, wanted)):
+                    raise ValueError("the trace gives other gradients")
+                del found
+                if device.type != "cpu":
+                    program = _capture(program, tensors, self.graphs)
+                self.programs[shape] = program
+        self.model.zero_grad()  # Keras's last step left its own
+        return self._apply(tensors, *wanted)
 
-        def noting(*args, **kwargs):
-            losses.append(compute_loss(*args, **kwargs))
-            return losses[-1]
-
-        model.compute_loss = noting
-        try:
-            logs = type(model).train_step(model, data)
-        finally:
-            del model.compute_loss
-        if found is None:
-            return logs
-        gradients = [variable.value.grad for variable in model.trainable_variables]
-        wanted = [losses[-1].detach(), *gradients]
-        with self._refusing(shape):
-            if random_state != get_generator():
-                raise ValueError("the trace draws other random numbers")
-            if not all(map(_are_equal, found, wanted)):
-                raise ValueError("the trace gives other gradients")
-            model.zero_grad()
-            del gradients, wanted, found  # their memory, too
-            if device.type != "cpu":
-                program = _capture(program, tensors, self.graphs)
-            self.programs[shape] = program
-        return logs
-
-    def _perform(self, program, tensors):
-        """Does a traced step."""
+    def _apply(self, tensors, loss, *gradients):
+        """Does the rest of Keras's step."""
         import torch
 
         model = self.model
         with torch.no_grad():
-            loss, *gradients = program(tensors)
             for metric in model.metrics:
                 if metric.name == "loss":
                     metric.update_state(loss, sample_weight=len(tensors[0]))
@@ -183,12 +148,7 @@ class _Steps:
 
 
 def _is_plain(model):
-    """Whether a model's training step is Keras's usual one, without a scaled loss."""
-    for name in ("train_step", "compute_metrics"):
-        if getattr(type(model), name) is not getattr(keras.Model, name):
-            return False
-    if not {"compute_loss", "compute_metrics"}.isdisjoint(vars(model)):
-        return False
+    """Whether a model's steps are neither compiled nor of a scaled loss."""
     optimizer = model.optimizer
     scales = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
     scales = scales or optimizer.loss_scale_factor is not None
@@ -196,7 +156,10 @@ def _is_plain(model):
 
 
 def _trace(model, data, tensors):
-    """Returns a function of a batch's tensors, which returns loss and gradients."""
+    """Returns two functions of a batch's tensors that give loss and gradients.
+
+    The first one is traced, the second one is plain.
+    """
     import torch
     from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -219,18 +182,27 @@ def _trace(model, data, tensors):
             raise ValueError("it changes variables that are not trained")
         return loss, *torch.autograd.grad(loss, values[:trained])
 
-    values = [variable.value.detach() for variable in variables]
-    for value in values[:trained]:
-        value.requires_grad_()
+    def plain(tensors):
+        loss, *gradients = differentiate(_values(variables, trained), tensors)
+        return loss.detach(), *gradients
+
     device = tensors[0].device
+    values = _values(variables, trained)
     with _same_random_numbers(device):
         program = make_fx(differentiate)(values, tensors)
     _fold_constants(program)
-    perform = program
     if device.type == "cpu":
         with _same_random_numbers(device):
-            perform = _script(program, values, tensors)
-    return lambda tensors: perform([v.value.detach() for v in variables], tensors)
+            program = _script(program, values, tensors)
+    return lambda tensors: program(_values(variables), tensors), plain
+
+
+def _values(variables, trained=0):
+    """The variables' tensors; of the first `trained`, gradients can be taken."""
+    values = [variable.value.detach() for variable in variables]
+    for value in values[:trained]:
+        value.requires_grad_()
+    return values
 
 
 @contextlib.contextmanager
