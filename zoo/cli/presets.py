@@ -111,11 +111,10 @@ def _choose_backend(backend):
 
 def _start_keras():
     """Imports Keras and its backend, tuned for a command's process."""
-    from zoo.training.fast.process import spare_threads, start_backend, tune_process
+    from zoo.training.fast.process import start_backend, tune_process
 
     tune_process()
     start_backend(presets_only=True)
-    spare_threads()
 
 
 def load_translator(names: Sequence[str], backend: str | None) -> Any:

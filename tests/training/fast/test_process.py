@@ -265,22 +265,6 @@ def test_threads_of_training_follow_the_models_size(torch, monkeypatch):
     assert process.choose_threads(10) == "torch backend, threads: 3"
 
 
-@pytest.mark.parametrize("idle, threads", [(1.0, 4), (0.5, 2), (0.01, 1)])
-def test_threads_of_decoding_follow_the_idle_cores(torch, monkeypatch, idle, threads):
-    monkeypatch.setattr(process, "_idle_share", lambda: idle)
-    for _ in range(2):
-        process.spare_threads()
-        assert torch.get_num_threads() == threads
-    monkeypatch.setenv("MKL_NUM_THREADS", "3")
-    torch.set_num_threads(3)
-    process.spare_threads()
-    assert torch.get_num_threads() == 3
-
-
-def test_the_idle_share_is_a_share():
-    assert 0 <= process._idle_share(0.01) <= 1
-
-
 @pytest.mark.long
 @pytest.mark.once
 def test_the_two_lines_of_the_documents_start_a_script():

@@ -10,7 +10,6 @@ import math
 import os
 import platform
 import sys
-import time
 import zlib
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from zoo.backend import (
     check_backend,
     configured_backend,
     quiet_start,
-    usable_cores,
     without,
     without_tensorflow,
 )
@@ -143,26 +141,10 @@ def choose_threads(parameters: int) -> str:
         return f"{backend} backend"
     import torch
 
-    if not _threads_are_given():
-        few = parameters < _FEW_PARAMETERS
-        torch.set_num_threads(1 if few else _default_threads())
+    threads = _default_threads()
+    if not any(os.environ.get(f"{name}_NUM_THREADS") for name in ("OMP", "MKL")):
+        torch.set_num_threads(1 if parameters < _FEW_PARAMETERS else threads)
     return f"torch backend, threads: {torch.get_num_threads()}"
-
-
-def spare_threads() -> None:
-    """Sets how many threads PyTorch decodes with: as many as there are idle cores.
-
-    If the other cores are busy, a second thread makes decoding slower: each product
-    waits for the last thread. Does nothing under other backends, if the environment
-    sets the number, or if the system doesn't report the load.
-    """
-    if configured_backend() != "torch" or _threads_are_given():
-        return
-    import torch
-
-    with contextlib.suppress(OSError):
-        free = round(usable_cores() * _idle_share())
-        torch.set_num_threads(max(1, min(free, _default_threads())))
 
 
 @functools.cache
@@ -171,24 +153,6 @@ def _default_threads():
     import torch
 
     return torch.get_num_threads()
-
-
-def _idle_share(seconds=0.05):
-    """The share of this machine's CPU time that is idle, measured for a moment."""
-
-    def read():
-        with Path("/proc/stat").open(encoding="ascii") as file:
-            times = [int(time) for time in file.readline().split()[1:]]
-        return times[3] + times[4], sum(times[:8])  # idle and waiting; all
-
-    idle, total = read()
-    time.sleep(seconds)
-    idle_after, total_after = read()
-    return (idle_after - idle) / max(1, total_after - total)
-
-
-def _threads_are_given():
-    return any(os.environ.get(f"{name}_NUM_THREADS") for name in ("OMP", "MKL"))
 
 
 def give_back_large_buffers(model: Any) -> None:
@@ -227,13 +191,12 @@ def _keep_memory():
 
 
 def _set_xla_flags():
-    if configured_backend() != "jax":
+    if configured_backend() != "jax" or importlib.util.find_spec("jaxlib") is None:
         return
-    try:
-        version = importlib.metadata.version("jaxlib")
-    except importlib.metadata.PackageNotFoundError:
-        return
-    flags = os.environ.get("XLA_FLAGS", "")
+    version, flags = (
+        importlib.metadata.version("jaxlib"),
+        os.environ.get("XLA_FLAGS", ""),
+    )
     if version.startswith("0.10.") and _DOTS.split("=")[0] not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} {_DOTS}".strip()
 
@@ -244,11 +207,14 @@ def _keep_programs():
     if importlib.util.find_spec("filelock") is None:  # JAX bounds no size without it
         return
     # What JAX names a program by holds versions and flags, but not the processor.
-    kind = zlib.crc32(_processor().encode())
-    folder = cache_folder() / "jax" / f"{kind:08x}"
+    folder = cache_folder() / "jax" / f"{zlib.crc32(_processor().encode()):08x}"
     if not _is_ours(folder):
         return
-    _remove_incomplete(folder)
+    for program in folder.glob("*-cache"):
+        # Without the time of its use, as a killed process leaves it, JAX would fail to
+        # find the oldest one, and keep nothing more.
+        if not Path(f"{str(program)[: -len('-cache')]}-atime").exists():
+            program.unlink(missing_ok=True)
     settings = {"jax_compilation_cache_dir": str(folder), **_JAX_CACHE}
     unset = {k: v for k, v in settings.items() if k.upper() not in os.environ}
     os.environ.update({name.upper(): str(value) for name, value in unset.items()})
@@ -262,30 +228,17 @@ def _is_ours(folder):
     """Whether a folder of programs can be written, by nobody else: they are run."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.stat()
     except OSError:
         return False
+    found = folder.stat()
     user = getattr(os, "getuid", lambda: found.st_uid)()  # Windows has none
     alone = found.st_uid == user and not found.st_mode & 0o022
     return alone and os.access(folder, os.W_OK)
 
 
-def _remove_incomplete(folder):
-    """Removes programs without the time of their use, as a killed process leaves them.
-
-    JAX would fail to find the oldest one, and keep nothing more.
-    """
-    for program in folder.glob("*-cache"):
-        if not program.with_name(f"{program.name[: -len('-cache')]}-atime").exists():
-            with contextlib.suppress(OSError):
-                program.unlink()
-
-
 def _processor():
     """Returns what XLA's programs depend on: the architecture and its extensions."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
+    file = Path("/proc/cpuinfo")
+    lines = file.read_text("utf-8").splitlines() if file.exists() else []
     extensions = [x for x in lines if x.startswith(("flags", "Features"))][:1]
     return " ".join([platform.machine(), platform.processor(), *extensions])
