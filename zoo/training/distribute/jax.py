@@ -9,7 +9,7 @@ import keras
 import numpy as np
 from jax.experimental import multihost_utils
 
-from zoo.training.distribute.engine import Distribution
+from zoo.training.distribute import Distribution
 
 
 class JaxDistribution(Distribution):

@@ -9,7 +9,7 @@ import keras
 import tensorflow as tf
 from keras import ops
 
-from zoo.training.distribute.engine import Distribution, DistributionError
+from zoo.training.distribute import Distribution, DistributionError
 
 
 class TensorFlowDistribution(Distribution):

@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 from keras import ops
 
-from zoo.training.distribute.engine import Distribution
+from zoo.training.distribute import Distribution
 
 
 class TorchDistribution(Distribution):
