@@ -154,8 +154,7 @@ def adding_and_order(run: Any, task: str) -> dict[str, Any]:
     import numpy as np
 
     from zoo.data.generated import lstm_tasks
-    from zoo.training import Monitor
-    from zoo.training.batches.padded_batches import GeneratedBatches
+    from zoo.training import ArrayBatches, Monitor
 
     settings = run.settings
     if task == "adding":
@@ -188,10 +187,8 @@ def adding_and_order(run: Any, task: str) -> dict[str, Any]:
         }
 
     model = make_model(settings, task, *sizes)
-    batches = GeneratedBatches(
-        lambda count, epoch: draw(count, _TRAIN, epoch),
-        settings.sequences,
-        NETS[task].batch_size,
+    batches = ArrayBatches(
+        lambda epoch: draw(settings.sequences, _TRAIN, epoch), NETS[task].batch_size
     )
     monitor = Monitor("val_unsolved", "min", goal=0)
     unsolved = run.fit(model, batches, loss, validate, monitor, name=task)

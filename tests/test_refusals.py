@@ -9,7 +9,6 @@ import pytest
 from zoo import layers, models, text, training
 from zoo.layers.hard_attention import HardAttention
 from zoo.layers.scores import ConcatScore, DotScore, make_score
-from zoo.training.batches.padded_batches import GeneratedBatches
 from zoo.training.batches.streams import StreamBatches
 
 GENERAL = layers.MultiplicativeAttention()
@@ -330,9 +329,6 @@ REFUSED = {
     partial(StreamBatches, length=4): [
         ({"rows": [[4]], "batch_size": 0}, "batch_size=0"),
         ({"rows": [], "batch_size": 2}, "no rows"),
-    ],
-    GeneratedBatches: [
-        ({"draw": list, "count": 10, "batch_size": 4}, "count=10, batch_size=4"),
     ],
     training.choose_buckets: [({"sizes": []}, "empty")],
     partial(training.Monitor, "loss"): [

@@ -1,7 +1,7 @@
 """Batches of few shapes, with little padding and a repeatable order."""
 
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -43,16 +43,11 @@ class _OrderedBatches(keras.utils.PyDataset):
             for i in range(0, len(rows), size)
         ]
         order = [batches[i] for i in shuffle(len(batches))]
-        self._order, self.start = lead_with_unlike(order)[start:], start
-        self._epoch = epoch
+        self._order = lead_with_unlike(order)[start:]
+        self.epoch, self.start = epoch, start
 
     def __len__(self) -> int:
         return len(self._order)
-
-    @property
-    def shapes(self) -> list[Any]:
-        """The padded shape of each batch; a new one is compiled first."""
-        return [shape for shape, *_ in self._order]
 
 
 class PairBatches(_OrderedBatches):
@@ -131,18 +126,16 @@ class PairBatches(_OrderedBatches):
             batch_size = positive("batch_size", batch_size)
         else:
             batch_tokens = positive("batch_tokens", batch_tokens)
-        self.seed = seed
+        self.seed, self._segment = seed, subword_regularization
         self._sources, self._targets = RaggedIds.of(sources), RaggedIds.of(targets)
-        lengths = self._sources.lengths, self._targets.lengths + 1
-        sizes = np.stack(lengths, axis=1)
-        self._segment = subword_regularization
-        self.tokens = int(lengths[1].sum())
+        sizes = np.stack([self._sources.lengths, self._targets.lengths + 1], axis=1)
+        self._growth = [(1.0, 0.0), (1.0, 0.0)]
         if self._segment is not None:
-            ends = len(sizes)
             # Of each side: mean and variance of the pieces drawn, for each likeliest.
             sides = self._sources, self._targets
             self._growth = [self._segment.growth(side) for side in sides]
-            self.tokens = round((self.tokens - ends) * self._growth[1][0]) + ends
+        pieces, ends = int(self._targets.lengths.sum()), len(sizes)
+        self.tokens = round(pieces * self._growth[1][0]) + ends
         if isinstance(buckets, numbers.Integral):
             room = self._room(sizes)
             buckets = choose_buckets(room, positive("buckets", buckets))
@@ -161,28 +154,28 @@ class PairBatches(_OrderedBatches):
 
     def _room(self, sizes):
         """The positions to reserve for pairs of these lengths, `(N, 2)`."""
-        if self._segment is None:
-            return sizes
-        pieces = sizes - np.array([0, 1])
+        ends = np.array([0, 1], "int32")
         mean, variance = np.array(self._growth).T
-        grown = np.rint(pieces * mean + 2 * np.sqrt(pieces * variance))
-        return np.maximum(grown, pieces).astype("int32") + np.array([0, 1], "int32")
+        grown = (sizes - ends) * mean + 2 * np.sqrt((sizes - ends) * variance)
+        return np.maximum(np.rint(grown).astype("int32") + ends, sizes)
 
     def _sort(self, sizes):
         """The rows of each bucket, in buckets' order."""
         cells, places, _ = distinct(sizes)
         buckets = sorted(self.buckets)
         cheapest = []
-        for (s, t), (width, length) in zip(cells, self._room(cells), strict=True):
-            fitting = [b for b in buckets if b[0] >= width and b[1] >= length]
+        for size, room in zip(cells, self._room(cells), strict=True):
             # Whoever gives the buckets may give less room.
-            fitting = fitting or [b for b in buckets if b[0] >= s and b[1] >= t]
-            if not fitting:
+            fits = [
+                [b for b in buckets if b[0] >= wanted[0] and b[1] >= wanted[1]]
+                for wanted in (room, size)
+            ]
+            if not fits[1]:
                 raise ValueError(
                     "A pair fits into no bucket; the largest must hold every pair. "
-                    f"Received: lengths {(int(s), int(t))}, buckets {self.buckets}"
+                    f"Received: lengths {tuple(map(int, size))}, buckets {self.buckets}"
                 )
-            best = min(fitting, key=lambda b: (b[0] + TARGET_COST * b[1], b))
+            best = min(fits[0] or fits[1], key=lambda b: (b[0] + TARGET_COST * b[1], b))
             cheapest.append(buckets.index(best))
         chosen = np.array(cheapest, "int32")[places]
         members = [np.flatnonzero(chosen == n) for n in range(len(buckets))]
@@ -208,7 +201,7 @@ class PairBatches(_OrderedBatches):
 
         Raises:
             ValueError: if a process is out of range, or if batches have fewer rows than
-                `multiple`, so that some device would never have any.
+                `multiple`.
 
         Example:
             >>> batches = PairBatches([[4], [5], [6]], [[7], [8], [9]], batch_size=3)
@@ -217,17 +210,12 @@ class PairBatches(_OrderedBatches):
             [6, 0]
         """
         multiple = multiple or processes
-        if not 0 <= process < processes or multiple % processes:
-            raise ValueError(
-                "`process` must be below `processes`, which must divide `multiple`. "
-                f"Received: process={process}, processes={processes}, "
-                f"multiple={multiple}"
-            )
         least = min(height for _, height in self._members.values())
-        if least < multiple:
+        if not 0 <= process < processes or multiple % processes or least < multiple:
             raise ValueError(
-                f"A batch must have a sentence for each of the {multiple} devices. "
-                f"Received: batches of {least} sentences"
+                f"A batch must have a sentence for each of the {multiple} devices, and "
+                "each process as many devices. Received: "
+                f"batches of {least} sentences, process {process} of {processes}"
             )
         self._part, self._multiple = (process, processes), multiple
 
@@ -253,17 +241,17 @@ class PairBatches(_OrderedBatches):
         target[:, 1:] = labels[:, :-1]
         labels[np.arange(len(rows)), ends] = END_ID
         weights = (np.arange(length) <= ends[:, None]).astype("float32")
-        if len(rows) < height:
-            source, target, labels, weights = (
-                np.pad(array, ((0, height - len(rows)), (0, 0)))
-                for array in (source, target, labels, weights)
-            )
+        empty = (0, height - len(rows)), (0, 0)
+        source, target, labels, weights = (
+            np.pad(array, empty) if len(rows) < height else array
+            for array in (source, target, labels, weights)
+        )
         return {"source_ids": source, "target_ids": target}, labels, weights
 
     def _draw(self, index, bucket, rows):
         """Segments a batch; what is too long for its bucket keeps its pieces."""
         # Without the last number, the first batch would have the order's generator.
-        rng = np.random.default_rng((self.seed, self._epoch, self.start + index, 1))
+        rng = np.random.default_rng((self.seed, self.epoch, self.start + index, 1))
         for ids, limit in ((self._sources, bucket[0]), (self._targets, bucket[1] - 1)):
             old = [ids[row] for row in rows]
             pairs = zip(self._segment(old, rng), old, strict=True)
@@ -280,7 +268,8 @@ class ArrayBatches(_OrderedBatches):
         parts: tuple `(x, y)` or `(x, y, weights)` of arrays, or of dicts of arrays,
             whose first axis is that of the examples; or a list of such tuples, one for
             each shape (see `group_by_length`). All examples of a batch are from one of
-            them. Weights are 1 by default.
+            them. Weights are 1 by default. Or a function of the epoch, counted from 0,
+            which gives them anew in each epoch.
         batch_size: examples of a batch. The last batch of a part is filled up with that
             epoch's first examples.
         seed: seed of the order; None keeps the given order.
@@ -304,9 +293,17 @@ class ArrayBatches(_OrderedBatches):
     ):
         super().__init__(**kwargs)
         self.batch_size, self.seed = positive("batch_size", batch_size), seed
-        self._parts: list[tuple[Any, Any, Any]] = []
-        self._shapes: list[tuple[int, ...]] = []
-        self.tokens = 0
+        self._draw = parts if callable(parts) else None
+        self._keep(parts(0) if callable(parts) else parts)
+        super().set_epoch(0)
+
+    def set_epoch(self, epoch: int, start: int = 0) -> None:
+        if self._draw is not None and epoch != self.epoch:
+            self._keep(self._draw(epoch))
+        super().set_epoch(epoch, start)
+
+    def _keep(self, parts):
+        self._parts, self._shapes, self.tokens = [], [], 0
         for x, y, *weights in [parts] if isinstance(parts, tuple) else parts:
             arrays = [np.asarray(array) for array in keras.tree.flatten((x, y))]
             lengths = {len(array) for array in arrays}
@@ -321,7 +318,6 @@ class ArrayBatches(_OrderedBatches):
             # A weight is that of a label, or that of all labels of an example.
             counted = np.count_nonzero(weights) * (arrays[-1].size // weights.size)
             self.tokens += int(counted)
-        self.set_epoch(0)
 
     def _groups(self, shuffle):
         size = self.batch_size
@@ -333,57 +329,3 @@ class ArrayBatches(_OrderedBatches):
     def __getitem__(self, index: int) -> Any:
         _, part, rows = self._order[index]
         return keras.tree.map_structure(lambda array: array[rows], self._parts[part])
-
-
-class GeneratedBatches(ArrayBatches):
-    """Batches of generated examples, none of which is seen twice.
-
-    Args:
-        draw: function of a count and an epoch to `(x, y)`, arrays or dicts of arrays.
-            It must return the same examples for the same epoch.
-        count: examples of an epoch.
-        batch_size: examples of a batch; it must divide `count`.
-        **kwargs: see `ArrayBatches`.
-
-    Raises:
-        ValueError: if `batch_size` doesn't divide `count`: the last batch would have
-            examples a second time.
-
-    Attributes:
-        epoch: the epoch of the current examples.
-
-    Example:
-        >>> import numpy as np
-        >>> def draw(count, epoch):
-        ...     x = np.random.default_rng((1, epoch)).normal(size=(count, 2))
-        ...     return x, x.sum(1)
-        >>> batches = GeneratedBatches(draw, count=6, batch_size=2)
-        >>> first = batches[0][0]
-        >>> batches.set_epoch(1)
-        >>> len(batches), bool((batches[0][0] != first).all())
-        (3, True)
-    """
-
-    unit = "sequences"
-
-    def __init__(
-        self,
-        draw: Callable[[int, int], Any],
-        count: int,
-        batch_size: int,
-        **kwargs: Any,
-    ):
-        if count % batch_size:
-            raise ValueError(
-                "`count` must be a multiple of `batch_size`. "
-                f"Received: count={count}, batch_size={batch_size}"
-            )
-        self.draw, self.count, self.epoch = draw, count, 0
-        super().__init__(draw(count, 0), batch_size, **kwargs)
-        self.tokens = count
-
-    def set_epoch(self, epoch: int, start: int = 0) -> None:
-        if epoch != self.epoch:
-            x, y = self.draw(self.count, epoch)
-            self._parts, self.epoch = [(x, y, self._parts[0][2])], epoch
-        super().set_epoch(epoch, start)
