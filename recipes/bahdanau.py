@@ -13,10 +13,7 @@ paper: the paper's layers and schedule (section 4, appendix B), on the same text
 RNNencdec, the paper's other model: recipes/rnn_encoder_decoder.py.
 """
 
-import sys
-from functools import partial
-
-from zoo.training import Optimizer, run_recipe
+from zoo.training import Optimizer
 from zoo.training.recipes.translator_recipe import (
     SHORT,
     card,
@@ -88,7 +85,6 @@ RECIPE = translation_recipe(
         "paper": paper(ADADELTA, 5, {"batch_size": 80}),
     },
 )
-main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(RECIPE.main())

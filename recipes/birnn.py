@@ -13,9 +13,6 @@ paper: the same with the paper's simple cells and initial weights, without dropo
 
 import contextlib
 import dataclasses
-import itertools
-import sys
-from functools import partial
 from typing import Any
 
 from zoo.training import (
@@ -25,11 +22,9 @@ from zoo.training import (
     UserText,
     at_least,
     importer,
-    run_recipe,
 )
-from zoo.training.card_metadata import named_test, of_corpora, user_test
+from zoo.training.card_metadata import of_corpora
 from zoo.training.config import ConfigurationError, refused_as
-from zoo.training.recipes.user_text import SET_LEAST, print_rare_labels
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,7 +97,7 @@ def _preprocessor(run, train):
     try:
         return TaggerPreprocessor.of(*data, least=least, dtype="float32")
     except ValueError as error:
-        raise ConfigurationError(f"{error} ({SET_LEAST})") from error
+        raise ConfigurationError(f"{error} (--set least=1)") from error
 
 
 def _run(run):
@@ -112,9 +107,6 @@ def _run(run):
     from zoo.training import Monitor
 
     train, dev, test = _data(run)
-    if run.text:
-        tags = (itertools.chain.from_iterable(part.tags) for part in (train, dev))
-        print_rare_labels(*tags, run.say)
     preprocessor = _preprocessor(run, train)
     backbone = BiRNNWords(**preprocessor.sizes(), **run.settings.model)
     run.copy_start(backbone)
@@ -150,7 +142,6 @@ def _write_card(run, tagger, results):
     from zoo.data.word_corpora import UD_ENGLISH
 
     if run.text:
-        tests = [user_test(run, split) for split in results]
         told = "{} words as the file has them"
         tags = tagger.preprocessor.get_vocabularies()["tags"]
         card = {
@@ -159,12 +150,17 @@ def _write_card(run, tagger, results):
             "tags.",
         }
     else:
-        tests = [named_test(run, UD_ENGLISH.name, "test")]
         told = "UPOS, {} words as the treebank has them"
         results, card = {"test": results["test"]}, of_corpora(UD_ENGLISH)
     scores = [
-        test.score("accuracy", 100 * found["accuracy"], told.format(found["words"]))
-        for test, found in zip(tests, results.values(), strict=True)
+        run.score(
+            UD_ENGLISH.name,
+            split,
+            "accuracy",
+            100 * found["accuracy"],
+            told.format(found["words"]),
+        )
+        for split, found in results.items()
     ]
     *_, last = results.values()
     run.write_card(tagger, scores=scores, examples=last["worst"], **card)
@@ -265,7 +261,6 @@ RECIPE = Recipe(
         widths=_WIDTHS,
     ),
 )
-main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(RECIPE.main())

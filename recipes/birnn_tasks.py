@@ -18,10 +18,8 @@ instead of one of 10,000, and frames whose window leaves the sequence are not co
 """
 
 import dataclasses
-import sys
-from functools import partial
 
-from zoo.training import Optimizer, Recipe, at_least, run_recipe
+from zoo.training import Optimizer, Recipe, at_least
 
 TASKS = ("regression", "classification")
 
@@ -229,7 +227,6 @@ RECIPE = Recipe(
     },
     train=_run,
 )
-main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(RECIPE.main())

@@ -15,14 +15,11 @@ No paper has this task, so there is no scale `paper`.
 """
 
 import dataclasses
-import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from zoo.training import Optimizer, load_recipe, run_recipe
-from zoo.training.recipe import Recipe
+from zoo.training import Optimizer, Recipe, load_recipe
 from zoo.training.recipes.translator_recipe import Scale, task, translation_recipe
 
 
@@ -88,15 +85,15 @@ VARIANTS = {
 }
 
 
-def recipe(name: str, file: str) -> Recipe:
+def recipe(file: str) -> Recipe:
     """Returns the recipe of a variant.
 
     Args:
-        name: one of `VARIANTS`.
-        file: the file that runs it.
+        file: the file that runs it, whose name is one of `VARIANTS`.
     """
+    name = Path(file).stem
     variant = VARIANTS[name]
-    family = Path(__file__).with_name(f"{variant.family}.py")
+    family = load_recipe(Path(__file__).with_name(f"{variant.family}.py")).RECIPE
 
     def scale(width):
         return Scale(
@@ -116,9 +113,8 @@ def recipe(name: str, file: str) -> Recipe:
         name,
         task(variant.translator),
         {"tiny": scale(variant.width), "small": scale(2 * variant.width)},
-        card(variant, load_recipe(family).RECIPE.card),
+        card(variant, family.card),
         file,
-        (__file__, str(family)),
         own_text=False,  # single characters are for dates
     )
 
@@ -157,8 +153,7 @@ def card(variant: Variant, family: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-RECIPE = recipe("dates", __file__)
-main = partial(run_recipe, RECIPE)
+RECIPE = recipe(__file__)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(RECIPE.main())

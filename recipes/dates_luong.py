@@ -1,6 +1,4 @@
-"""Dates to ISO 8601, by Luong's attention.
-
-One of the variants of dates.py, which has the choices of both.
+"""Dates to ISO 8601, by Luong's attention: a variant of dates.py.
 
     python recipes/dates_luong.py --scale tiny|small
 
@@ -9,15 +7,11 @@ under TensorFlow), but where it looks depends on the run: with seed 1 under Tens
 it never looks at the name of a month while it writes the month's number.
 """
 
-import sys
-from functools import partial
 from pathlib import Path
 
-from zoo.training import load_recipe, run_recipe
+from zoo.training import load_recipe
 
-FAMILY = load_recipe(Path(__file__).with_name("dates.py"))
-RECIPE = FAMILY.recipe("dates_luong", __file__)
-main = partial(run_recipe, RECIPE)
+RECIPE = load_recipe(Path(__file__).with_name("dates.py")).recipe(__file__)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(RECIPE.main())

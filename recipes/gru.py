@@ -1,19 +1,13 @@
-"""A word language model by GRU.
+"""A word language model by GRU: a variant of language_models.py.
 
-One of the variants of language_models.py, which has the choices of them all.
-
-    python recipes/gru.py --scale tiny|small|paper
+Run: python recipes/gru.py --scale tiny|small|paper
 """
 
-import sys
-from functools import partial
 from pathlib import Path
 
-from zoo.training import load_recipe, run_recipe
+from zoo.training import load_recipe
 
-FAMILY = load_recipe(Path(__file__).with_name("language_models.py"))
-RECIPE = FAMILY.recipe("gru", __file__)
-main = partial(run_recipe, RECIPE)
+RECIPE = load_recipe(Path(__file__).with_name("language_models.py")).recipe(__file__)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(RECIPE.main())

@@ -16,14 +16,16 @@ tapes=call` they span the whole segment.
 
 import dataclasses
 import math
+from pathlib import Path
 from typing import Any
 
 from zoo.checks import one_of
 from zoo.training import ClassArguments, Optimizer, Recipe, UserText, at_least, importer
-from zoo.training.card_metadata import named_test, of_corpora, user_test
+from zoo.training.card_metadata import of_corpora
 from zoo.training.recipes.sizes import PAPER_VOCABULARY
 
 CORPORA = ("generated", "ptb", "own")
+SIGNATURE = "words and ends of sentences, state carried over"
 PROMPTS = 200  # test sentences whose beginnings are continued, to find bad output
 
 
@@ -119,8 +121,6 @@ def train(run: Any) -> dict[str, Any]:
     texts, best = _texts(run)
     tokenizer = _tokenizer(run, texts["train"])
     rows = {split: tokenizer.tokenize(part) for split, part in texts.items()}
-    if run.text:
-        _say_unknown(run, tokenizer, rows["valid"])
     backbone = MODEL.make(settings, "model", tokenizer.vocabulary_size())
     run.copy_start(backbone)
     task = RecurrentCausalLM(backbone, RecurrentLMPreprocessor(tokenizer))
@@ -152,7 +152,10 @@ def train(run: Any) -> dict[str, Any]:
         run.write_card(
             task,
             task="generate",
-            scores=[_score(run, split, found) for split, found in results.items()],
+            scores=[
+                run.score("ptb", split, "perplexity", x["perplexity"], SIGNATURE)
+                for split, x in results.items()
+            ],
             examples=worst,
             **card(settings, tokenizer.vocabulary_size()),
         )
@@ -168,16 +171,6 @@ def _tokenizer(run, texts):
     # A text in lower case may have a few others, as Penn Treebank's N for numbers.
     capitals = sum(word != word.lower() for word in words)
     return WordTokenizer(words, lowercase=100 * capitals < len(words))
-
-
-def _say_unknown(run, tokenizer, rows):
-    from zoo.ids import UNKNOWN_ID
-
-    unknown = [number == UNKNOWN_ID for row in rows for number in row]
-    run.say(
-        f"a vocabulary of {tokenizer.vocabulary_size():,} words; of those of the "
-        f"validation text, {sum(unknown) / max(1, len(unknown)):.1%} are unknown"
-    )
 
 
 def _texts(run):
@@ -207,12 +200,6 @@ def _decay(factor):
         return ()
     options = {"factor": factor, "patience": 1, "min_delta": 0.0}
     return (Plateau("val_perplexity", "min", **options),)
-
-
-def _score(run, split, found):
-    test = user_test(run, split) if run.text else named_test(run, "ptb", split)
-    signature = "words and ends of sentences, state carried over"
-    return test.score("perplexity", found["perplexity"], signature)
 
 
 def _architecture(settings, words):
@@ -360,13 +347,13 @@ PAPER = {
 }
 
 
-def recipe(name: str, file: str) -> Recipe:
+def recipe(file: str) -> Recipe:
     """Returns the recipe of a variant.
 
     Args:
-        name: one of `VARIANTS`.
-        file: the file that runs it.
+        file: the file that runs it, whose name is one of `VARIANTS`.
     """
+    name = Path(file).stem
     variant = VARIANTS[name]
     scales = {
         "tiny": {**TINY, **variant.tiny},
@@ -385,6 +372,5 @@ def recipe(name: str, file: str) -> Recipe:
         file,
         classes={"model": MODEL, "loss": LOSS},
         card=card,
-        parts=(__file__,),
         user_text=USER_TEXT,
     )

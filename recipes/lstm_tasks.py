@@ -25,11 +25,9 @@ reber:    at every step of all 256 training and 256 test strings, the units of t
 """
 
 import dataclasses
-import sys
-from functools import partial
 from typing import Any
 
-from zoo.training import Optimizer, Recipe, at_least, run_recipe
+from zoo.training import Optimizer, Recipe, at_least
 
 
 @dataclasses.dataclass(frozen=True)
@@ -258,7 +256,6 @@ RECIPE = Recipe(
     work,
     __file__,
 )
-main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(RECIPE.main())

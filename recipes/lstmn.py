@@ -10,10 +10,7 @@ paper: the layers and the schedule of the paper's largest model of two sentences
 Shallow fusion: `--set model.fusion=shallow`.
 """
 
-import sys
-from functools import partial
-
-from zoo.training import Optimizer, run_recipe
+from zoo.training import Optimizer
 from zoo.training.recipes.translator_recipe import (
     LOOPS,
     SHORT,
@@ -66,7 +63,6 @@ RECIPE = translation_recipe(
         "paper": paper(ADAM, 12, {"batch_size": 32}, {"dropout": 0.2}, loss={}),
     },
 )
-main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(RECIPE.main())

@@ -16,8 +16,6 @@ without it, they are learned from the treebank's few words, which costs accuracy
 """
 
 import dataclasses
-import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +29,8 @@ from zoo.training import (
     UserText,
     at_least,
     importer,
-    run_recipe,
 )
-from zoo.training.card_metadata import named_test, of_corpora, user_test
-from zoo.training.recipes.user_text import SET_LEAST, print_rare_labels
+from zoo.training.card_metadata import of_corpora
 
 SIGNATURES = {
     "fine": "five classes",
@@ -133,7 +129,7 @@ def make_tokenizer(run: Any, texts: list[str]) -> Any:
     words = count_words([text.lower() for text in texts], size, least)
     if not words:
         raise ConfigurationError(
-            f"No word occurs {least} times in the texts ({SET_LEAST})"
+            f"No word occurs {least} times in the texts (--set least=1)"
         )
     return WordTokenizer(words, lowercase=True)
 
@@ -169,10 +165,6 @@ def work(run: Any) -> dict[str, Any]:
     from zoo.training import Monitor
 
     data = sentences(run)
-    if run.text:
-        names = data["train"].names
-        labels = ((names[n] for n in data[split].labels) for split in ("train", "dev"))
-        print_rare_labels(*labels, run.say)
     tokenizer = make_tokenizer(run, data["train"].texts)
     rows = {name: tokenizer.tokenize(split.texts) for name, split in data.items()}
     backbone = make_backbone(run, tokenizer, data["train"].names)
@@ -193,13 +185,10 @@ def work(run: Any) -> dict[str, Any]:
     results: dict[str, Any] = {split: accuracy(task, split) for split in splits}
     run.say(f"accuracy: {results}")
     if run.text:
-        told = f"{len(backbone.classes)} labels"
-        tests = {
-            split: user_test(run, split.replace("dev", "valid")) for split in splits
-        }
+        told, names = f"{len(backbone.classes)} labels", {"dev": "valid"}
         scores = [
-            test.score("accuracy", 100 * results[split], told)
-            for split, test in tests.items()
+            run.score("", names.get(x, x), "accuracy", 100 * results[x], told)
+            for x in splits
         ]
         run.write_card(task, scores=scores)
     elif run.settings.labels != "generated":
@@ -219,7 +208,7 @@ def _sst_card(run, task, accuracies, count):
     from zoo.analysis.evaluation import worst_classes
     from zoo.data.word_corpora import SST
 
-    settings, test = run.settings, named_test(run, "sst", "test")
+    settings = run.settings
     layers = counted(settings.num_layers, f"{settings.cell.upper()} layer")
     own = " that attends to all of its own past states" * (settings.cell == "lstmn")
     words = (
@@ -252,8 +241,8 @@ def _sst_card(run, task, accuracies, count):
         "languages": ["en"],
         **of_corpora(SST),
         "scores": [
-            test.score(f"accuracy {labels}", 100 * value, SIGNATURES[labels])
-            for labels, value in accuracies.items()
+            run.score("sst", "test", f"accuracy {x}", 100 * value, SIGNATURES[x])
+            for x, value in accuracies.items()
         ],
         "examples": worst_classes(task),
     }
@@ -322,7 +311,6 @@ RECIPE = Recipe(
         changes={"labels": "own"},
     ),
 )
-main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(RECIPE.main())

@@ -14,6 +14,7 @@ paper: the paper's layers and schedule (section 4.1), on the same text as small.
 """
 
 import dataclasses
+from pathlib import Path
 
 from zoo.training.optimizers import Optimizer
 from zoo.training.recipe import Recipe
@@ -129,13 +130,13 @@ RATE = 4e-3
 SGD = Optimizer("sgd", 1.0, "halving", constant_epochs=8, clip=5.0)
 
 
-def recipe(name: str, file: str) -> Recipe:
+def recipe(file: str) -> Recipe:
     """Returns the recipe of a variant.
 
     Args:
-        name: one of `VARIANTS`.
-        file: the file that runs it.
+        file: the file that runs it, whose name is one of `VARIANTS`.
     """
+    name = Path(file).stem
     variant = VARIANTS[name]
     kind = {"attention": variant.attention, "score": variant.score}
     both = {"bidirectional": variant.bidirectional}
@@ -178,7 +179,6 @@ def recipe(name: str, file: str) -> Recipe:
             variant.weaknesses,
         ),
         file,
-        (__file__,),
     )
 
 

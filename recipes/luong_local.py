@@ -1,20 +1,13 @@
-"""Luong et al. 2015, local-p attention.
+"""Luong et al. 2015, local-p attention: a variant of luong.py.
 
-One of the variants of luong.py, which has the choices of them all.
-
-    python recipes/luong_local.py --scale tiny|small|tatoeba|multi30k|paper
+Run: python recipes/luong_local.py --scale tiny|small|tatoeba|multi30k|paper
 """
 
-import sys
-from functools import partial
 from pathlib import Path
 
-from zoo.training import load_recipe, run_recipe
+from zoo.training import load_recipe
 
-RECIPE = load_recipe(Path(__file__).with_name("luong.py")).recipe(
-    "luong_local", __file__
-)
-main = partial(run_recipe, RECIPE)
+RECIPE = load_recipe(Path(__file__).with_name("luong.py")).recipe(__file__)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(RECIPE.main())

@@ -11,10 +11,7 @@ The authors' code instead of the paper: `--set model.variant=groundhog`. That is
 RNNencdec of Bahdanau et al. 2015 (`zoo.models.RNNencdec` has its sizes).
 """
 
-import sys
-from functools import partial
-
-from zoo.training import Optimizer, run_recipe
+from zoo.training import Optimizer
 from zoo.training.recipes.translator_recipe import (
     LOOPS,
     SHORT,
@@ -90,7 +87,6 @@ RECIPE = translation_recipe(
         "paper": paper(ADADELTA, 5, {"batch_size": 64}),
     },
 )
-main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(RECIPE.main())

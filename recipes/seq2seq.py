@@ -7,10 +7,7 @@ small: Multi30k and Tatoeba, English to German.
 paper: the paper's layers and schedule (section 3.4), on the same text as small.
 """
 
-import sys
-from functools import partial
-
-from zoo.training import Optimizer, run_recipe
+from zoo.training import Optimizer
 from zoo.training.recipes.translator_recipe import (
     card,
     paper,
@@ -73,7 +70,6 @@ RECIPE = translation_recipe(
         "paper": paper(SGD, 8, {"batch_size": 128}),
     },
 )
-main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(RECIPE.main())

@@ -21,8 +21,6 @@ model.doubly_stochastic=0.01` adds it. show_attend_tell_text.py reads text.
 """
 
 import dataclasses
-import sys
-from functools import partial
 from typing import Any
 
 from zoo.checks import one_of
@@ -32,9 +30,7 @@ from zoo.training import (
     Recipe,
     at_least,
     importer,
-    run_recipe,
 )
-from zoo.training.card_metadata import TestSet
 from zoo.training.config import refused_as
 
 
@@ -147,8 +143,10 @@ def card_scores(run: Any, data: str, results: dict[str, float]) -> list[Any]:
 
     command = f"KERAS_BACKEND=jax python -m tools.presets.measure {run.name}"
     known = {k: told for k, told in SIGNATURES.items() if k in results}
-    test = TestSet(data, "test", command)
-    return [test.score(metric, results[metric], told) for metric, told in known.items()]
+    return [
+        run.score(data, "test", metric, results[metric], told, command=command)
+        for metric, told in known.items()
+    ]
 
 
 def _vocabulary(captions):
@@ -318,7 +316,6 @@ RECIPE = Recipe(
     card=CARD,
     extra_presets={"formulas": of_formulas},
 )
-main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(RECIPE.main())

@@ -10,11 +10,9 @@ paper: the authors' sizes for COCO and Adam (rate and clipping are ours), on the
 Soft attention: `--set model.attention=soft`. show_attend_tell.py reads images.
 """
 
-import sys
-from functools import partial
 from pathlib import Path
 
-from zoo.training import Optimizer, load_recipe, run_recipe
+from zoo.training import Optimizer, load_recipe
 from zoo.training.recipes.translator_recipe import (
     card,
     paper,
@@ -75,7 +73,6 @@ RECIPE = translation_recipe(
         ),
     },
 )
-main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(RECIPE.main())

@@ -12,10 +12,7 @@ paper: the base model and its schedule (section 5), on the same text as small. T
        model.num_heads=16 --set model.dropout=0.3 --set optimizer.hidden_dim=1024`.
 """
 
-import sys
-from functools import partial
-
-from zoo.training import Optimizer, run_recipe
+from zoo.training import Optimizer
 from zoo.training.recipes.translator_recipe import (
     LOOPS,
     SHORT,
@@ -104,7 +101,6 @@ RECIPE = translation_recipe(
         ),
     },
 )
-main = partial(run_recipe, RECIPE)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(RECIPE.main())

@@ -48,10 +48,10 @@ def test_its_test_passes(names):
 
 
 def test_its_recipe_trains(names, tmp_path):
-    assert names["main"]([*TINY, str(tmp_path)]) == 0
+    assert names["RECIPE"].main([*TINY, str(tmp_path)]) == 0
     assert (tmp_path / "preset" / "unfed" / "model.weights.h5").is_file()
 
 
 def test_a_recipe_of_ones_own_trains(tmp_path):
-    assert run_code("docs/training.md")["main"]([*TINY, str(tmp_path)]) == 0
+    assert run_code("docs/training.md")["RECIPE"].main([*TINY, str(tmp_path)]) == 0
     assert (tmp_path / "preset" / "noisy" / "model.weights.h5").is_file()

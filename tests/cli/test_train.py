@@ -12,9 +12,10 @@ pytestmark = pytest.mark.backend_free
 ROOT = Path(__file__).resolve().parents[2]
 
 RECIPE = """
-def main(argv):
-    print("recipe", argv)
-    return 3 if "--fail" in argv else 0
+class RECIPE:
+    def main(argv):
+        print("recipe", argv)
+        return 3 if "--fail" in argv else 0
 """
 
 
@@ -28,7 +29,9 @@ def test_train_runs_a_file_with_the_other_arguments(tmp_path, capsys):
 
 def test_train_passes_on_how_a_recipe_ends(tmp_path, capsys):
     path = tmp_path / "mine.py"
-    path.write_text("import sys\ndef main(argv): sys.exit(argv[0] if argv else 2)")
+    path.write_text(
+        "class RECIPE:\n  def main(argv): raise SystemExit(argv[0] if argv else 2)"
+    )
     assert main(["train", str(path)]) == 2
     assert main(["train", str(path), "no data"]) == 1
     assert capsys.readouterr().err == "zoo: error: no data\n"
@@ -40,10 +43,10 @@ def test_train_unknown_recipe(name, capsys):
     assert name in capsys.readouterr().err
 
 
-def test_train_refuses_a_file_without_main(tmp_path, capsys):
+def test_train_refuses_a_file_without_a_recipe(tmp_path, capsys):
     (tmp_path / "mine.py").write_text("x = 1")
     assert main(["train", str(tmp_path / "mine.py")]) == 2
-    assert "main(argv)" in capsys.readouterr().err
+    assert "defines RECIPE" in capsys.readouterr().err
 
 
 def test_train_lists_the_recipes(capsys):

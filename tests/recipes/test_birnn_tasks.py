@@ -17,7 +17,9 @@ ROOT = Path(__file__).parents[2]
 @proved_under("jax")
 def test_one_direction_cannot_pass_its_limit_and_two_can(tmp_path):
     assert (
-        load_recipe("birnn_tasks").main(["--scale", "tiny", "--output", str(tmp_path)])
+        load_recipe("birnn_tasks").RECIPE.main(
+            ["--scale", "tiny", "--output", str(tmp_path)]
+        )
         == 0
     )
     results = json.loads((tmp_path / "results.json").read_text())
@@ -46,7 +48,7 @@ def test_one_direction_cannot_pass_its_limit_and_two_can(tmp_path):
 def test_a_few_steps_lower_every_nets_error(tmp_path):
     few = ["--set", "sequences=60", "--set", "test_sequences=40", "--epochs", "3"]
     argv = ["--scale", "tiny", "--output", str(tmp_path), *few]
-    assert load_recipe("birnn_tasks").main(argv) == 0
+    assert load_recipe("birnn_tasks").RECIPE.main(argv) == 0
     logs = sorted(tmp_path.rglob("log.csv"))
     assert len(logs) >= 6  # three nets or more, for two tasks
     for path in logs:

@@ -68,7 +68,10 @@ def check_pointing(name, model):
     "name", [pytest.param(name, marks=proved_under(PROVED[name])) for name in PROVED]
 )
 def test_unseen_dates_come_out_right(name, tmp_path):
-    assert load_recipe(name).main(["--scale", "tiny", "--output", str(tmp_path)]) == 0
+    assert (
+        load_recipe(name).RECIPE.main(["--scale", "tiny", "--output", str(tmp_path)])
+        == 0
+    )
     results = json.loads((tmp_path / "results.json").read_text())
     exact = {test: scores["exact"] for test, scores in results.items()}
     assert set(exact) == {"dates", *(f"dates {language}" for language in PATTERNS)}
@@ -98,7 +101,7 @@ def test_a_few_steps_lower_the_loss_and_leave_a_preset(name, tmp_path, monkeypat
 
     monkeypatch.setattr(zoo.data, "load", few)
     argv = ["--epochs", "2", "--output", str(tmp_path), "--set", "buckets=1"]
-    assert load_recipe(name).main(argv) == 0
+    assert load_recipe(name).RECIPE.main(argv) == 0
     first, second = np.genfromtxt(tmp_path / "log.csv", delimiter=",", names=True)
     assert second["loss"] < first["loss"]
     with warnings.catch_warnings():

@@ -23,7 +23,7 @@ def recipe():
 def test_the_adding_problem_is_solved(recipe, tmp_path):
     """The criterion of the paper, of 20 steps: at most 3 of 2,560 wrong by 0.04, the
     mean error below 0.01."""
-    assert recipe.main(["--scale", "tiny", "--output", str(tmp_path)]) == 0
+    assert recipe.RECIPE.main(["--scale", "tiny", "--output", str(tmp_path)]) == 0
     found = json.loads((tmp_path / "results.json").read_text())["adding"]
     assert found["of"] == 2560 and found["wrong"] <= 3 and found["mean_error"] < 0.01
 
@@ -65,7 +65,7 @@ def test_the_nets_have_the_papers_cells_and_biases(recipe):
 def test_the_other_tasks_run(recipe, tmp_path):
     argv = ["--set", 'tasks=["order", "order_3", "reber"]', "--set", "sequences=100"]
     argv += ["--epochs", "1", "--output", str(tmp_path)]
-    assert recipe.main(argv) == 0
+    assert recipe.RECIPE.main(argv) == 0
     results = json.loads((tmp_path / "results.json").read_text())
     for task in ("order", "order_3"):  # untrained, it is wrong about nearly all
         assert results[task]["wrong"] > 2000
@@ -91,5 +91,5 @@ def test_the_criteria(recipe):
 
 def test_other_tasks_are_refused(recipe, tmp_path, capsys):
     argv = ["--output", str(tmp_path), "--set", 'tasks=["addition"]']
-    assert recipe.main(argv) == 2
+    assert recipe.RECIPE.main(argv) == 2
     assert "`tasks` must be of ['adding'" in capsys.readouterr().err

@@ -19,7 +19,7 @@ def test_formulas_leave_a_preset_of_their_own(tmp_path, monkeypatch):
     options = ["images=40", "buckets=1", "model.hidden_dim=8", "model.annotation_dim=8"]
     sets = [word for option in options for word in ("--set", option)]
     argv = ["--scale", "formulas", "--epochs", "1", "--output", str(tmp_path), *sets]
-    assert load_recipe("show_attend_tell").main(argv) == 0
+    assert load_recipe("show_attend_tell").RECIPE.main(argv) == 0
     assert "val_exact_captions" in (tmp_path / "log.csv").read_text()
     card = read_card(tmp_path / "preset" / "show_attend_tell_formulas")
     assert card.languages == ["zxx"] and card.data[0]["name"] == "formulas"

@@ -69,7 +69,7 @@ LEARNED = {
 
 def run(name, folder, *options):
     argv = ["--scale", "tiny", "--output", str(folder), *options]
-    assert load_recipe(name).main(argv) == 0
+    assert load_recipe(name).RECIPE.main(argv) == 0
     return json.loads((folder / "results.json").read_text())
 
 

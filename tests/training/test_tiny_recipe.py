@@ -26,7 +26,7 @@ def output(tmp_path_factory):
     arguments = [*ARGUMENTS, "--output", str(folder)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(translation_data, "reversal_pairs", short_pairs)
-        assert load_recipe("luong_local").main(arguments) == 0
+        assert load_recipe("luong_local").RECIPE.main(arguments) == 0
     return folder
 
 

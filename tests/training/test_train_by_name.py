@@ -23,7 +23,7 @@ def test_without_an_output_a_new_folder_keeps_the_run(tmp_path, monkeypatch, cap
         paths = re.findall(r"runs/[^\s;]+", told)
         assert len(paths) == 4 and all(map(os.path.exists, paths))
         assert all(path.startswith(f"runs/luong_dot-{number}") for path in paths)
-    assert "plan: 1 epoch, " in told and "epochs" not in told
+    assert ", 1 epoch, " in told and "epochs" not in told
 
 
 def test_lists_in_a_task_out(tmp_path, capsys):

@@ -51,8 +51,12 @@ SCALE = Scale(
 RECIPE = translation_recipe("test_recipe", lambda: LuongTranslator, {"tiny": SCALE})
 
 
-def optimizer(steps, epochs):
-    return prepare_optimizer(SCALE.optimizer(steps, epochs), accumulation=2, ema=0.9)
+class Averaged(Optimizer):
+    """Updates every second batch, and averages the weights."""
+
+    def __call__(self, steps, epochs):
+        made = super().__call__(steps, epochs)
+        return prepare_optimizer(made, accumulation=2, ema=0.9)
 
 
 def train(folder):
@@ -62,9 +66,9 @@ def train(folder):
     ]
     # Never better: lower after each epoch.
     plateau = Plateau(patience=1, factor=0.5, min_delta=200)
-    run = Run(
-        RECIPE, dataclasses.replace(SCALE, optimizer=optimizer), Arguments(folder)
-    )
+    averaged = Averaged(**vars(SCALE.optimizer))
+    scale = dataclasses.replace(SCALE, optimizer=averaged)
+    run = Run(RECIPE, scale, Arguments(folder))
     return Translation(run, LuongTranslator, augmentation).train([plateau])
 
 

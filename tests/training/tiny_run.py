@@ -20,20 +20,14 @@ from zoo.data import reversal_pairs
 from zoo.models import LuongTranslator
 from zoo.training import (
     Arguments,
+    Optimizer,
     Run,
     Scale,
     Translation,
-    WarmupLinearDecay,
     translation_recipe,
 )
 from zoo.training.fit import checkpoint, interrupts, progress, validation
 from zoo.training.recipes import translation_data
-
-
-def optimizer(steps, epochs):
-    rate = WarmupLinearDecay(5e-3, 4, steps * epochs)
-    return keras.optimizers.Adam(rate, global_clipnorm=1.0)
-
 
 SCALE = Scale(
     model={
@@ -44,7 +38,7 @@ SCALE = Scale(
         "dropout": 0.2,
     },
     pairs=100,
-    optimizer=optimizer,
+    optimizer=Optimizer("adam", 5e-3, "linear", warmup=4, clip=1.0),
     loss={"smoothing": 0.1},
     epochs=3,
     vocabulary_size=30,

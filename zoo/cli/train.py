@@ -55,9 +55,9 @@ def run(arguments: argparse.Namespace) -> int | None:
             return print("\n".join(recipes()))
         name = _recipe_of_options(options)
     path = _recipe(name)
-    recipe = load_recipe(path)
-    if not callable(getattr(recipe, "main", None)):
-        raise BadInput(f"a recipe needs a function main(argv), received {path}")
+    recipe = getattr(load_recipe(path), "RECIPE", None)
+    if recipe is None:
+        raise BadInput(f"a recipe's file defines RECIPE, received {path}")
     return recipe.main(options)
 
 

@@ -10,7 +10,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submod_attrs={
         "config": ["ConfigurationError"],
         "recipe": [
-            "ClassArguments",
             "Recipe",
             "at_least",
             "importer",
@@ -18,6 +17,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "run_recipe",
         ],
         "recipes.arguments": ["Arguments"],
+        "recipes.choices": ["ClassArguments"],
         "recipes.user_text": ["UserText"],
         "recipes.translation_run": ["Translation"],
         "recipes.translator_recipe": ["Scale", "translation_recipe"],

@@ -1,6 +1,5 @@
 """The metadata of a preset's card that its run knows."""
 
-import dataclasses
 import datetime
 import shlex
 from collections.abc import Sequence
@@ -16,45 +15,27 @@ from zoo.training.recipes.arguments import TEXT, words_of
 LICENCES = ("apache-2.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0")
 
 
-@dataclasses.dataclass(frozen=True)
-class TestSet:
-    """A test set, as a card describes it.
+def score_command(run: Any, data: str, split: str, *options: str) -> tuple[str, str]:
+    """Returns a test set's name, and the command that scores the run's preset on it.
 
-    Attributes:
-        data, split: its corpus and its part of that.
-        command: what scores the preset on it.
+    Args:
+        run: the `Run`.
+        data: a corpus that `zoo evaluate` knows; not used of a user's own text.
+        split: part of the corpus; of a user's own text, "valid" or "test".
+        *options: further options of `zoo evaluate`.
     """
-
-    data: str
-    split: str
-    command: str
-
-    def score(self, metric: str, value: float, signature: str) -> dict[str, Any]:
-        """Returns a score on it, as a card has it."""
-        score = {"metric": metric, "value": round(value, 4), "signature": signature}
-        return {**dataclasses.asdict(self), **score}
-
-
-def named_test(run: Any, data: str, split: str, *options: str) -> TestSet:
-    """Describes a test of a corpus that `zoo evaluate` knows, by further options."""
-    words = ["zoo", "evaluate", run.name, "--data", data, "--split", split, *options]
-    return TestSet(data, split, shlex.join(words))
-
-
-def user_test(run: Any, split: str) -> TestSet:
-    """Describes a test on a user's own text: its "valid" or "test"."""
+    if run.text is None:
+        words = ["zoo", "evaluate", run.name, "--data", data, "--split", split]
+        return data, shlex.join([*words, *options])
     arguments = run.arguments
     files, train = getattr(arguments, split), arguments.train
-    if not files and split == "test" and train is not None:  # its folder holds the test
+    if not files and split == "test" and train:  # its folder holds the test
         files = train[0]
     names = ", ".join(file_names([files] if files else train))
     if not files:  # held out, or from a Python program
-        return TestSet(names, split, "none: the text is in no file of its own")
-    output = run.output.name if run.output.is_absolute() else str(run.output)
-    words = ["zoo", "evaluate", output, "--test", *file_names([files])]
-    if arguments.columns:
-        words += ["--columns", ",".join(map(str, arguments.columns))]
-    return TestSet(names, split, shlex.join(words))
+        return names, "none: the text is in no file of its own"
+    words = ["zoo", "evaluate", run.output.name, "--test", *file_names([files])]
+    return names, shlex.join([*words, *words_of("columns", arguments.columns)])
 
 
 def file_names(groups: Sequence[Sequence[str]] | None) -> list[str]:
@@ -135,42 +116,34 @@ def of_user_text(run: Any, description: str) -> dict[str, Any]:
 
 
 def training_command(run: Any) -> str:
-    """Returns the command that trained the weights, or the commands in their order."""
-    plans = run.loop.checkpoint.plans
-    epochs_given = any(text.startswith("epochs=") for text in run.changes)
-    words = [] if run.start is not None else ["--scale", run.scale_name]
-    words += ["--seed", str(run.seed)]
-    options = ["--limit", str(run.limit)] if run.limit else []
-    if run.precision != "float32":
-        options += ["--precision", run.precision]
-    for text in run.changes:
-        options += [] if text.startswith("epochs=") else ["--set", text]
-    commands = []
-    for number, (_, epochs, backend, _) in enumerate(plans):
-        command = f"KERAS_BACKEND={backend} {_program(run)} {shlex.join(words)}"
-        if epochs_given or len(plans) > 1:
-            command += f" --epochs {epochs}"
-        command = " ".join(filter(None, (command, shlex.join(options))))
-        if number + 1 < len(plans):
-            command += f" (epochs done: {plans[number + 1][0]})"
-        commands.append(command)
-    return ", then ".join(commands)
+    """Returns the command that trained the weights, or the commands in their order.
 
-
-def _program(run):
-    """The beginning of a run's command; of files, the names without folders."""
-    recipe = run.recipe.name
-    if run.text is None:
-        return f"python recipes/{recipe}.py"
-    arguments = run.arguments
-    if arguments.train is None:
-        return f"zoo.train({recipe!r}, …), as"
-    short = {
-        "train": [file_names([files]) for files in arguments.train],
-        "valid": arguments.valid and file_names([arguments.valid]),
-        "test": arguments.test and file_names([arguments.test]),
-        "start": arguments.start and Path(arguments.start).name,
-    }
-    values = {**{name: getattr(arguments, name) for name in TEXT}, **short}
+    Files stand there by their names, without folders.
+    """
+    arguments, plans = run.arguments, run.loop.checkpoint.plans
+    program, values = f"python recipes/{run.recipe.name}.py", {}
+    if run.text is not None:
+        given_in = "" if arguments.train else f"zoo.train({run.recipe.name!r}, …), as "
+        program = f"{given_in}zoo train {run.recipe.name}"
+        values = {name: getattr(arguments, name) for name in TEXT}
+        values["train"] = [file_names([files]) for files in arguments.train or ()]
+        for name in ("valid", "test"):
+            values[name] = values[name] and file_names([values[name]])
+        values["start"] = arguments.start and Path(arguments.start).name
+    if run.start is None:
+        values["scale"] = run.scale_name
+    values |= {"seed": run.seed, "limit": run.limit}
+    values["precision"] = None if run.precision == "float32" else run.precision
     words = [word for item in values.items() for word in words_of(*item)]
-    return shlex.join(["zoo", "train", recipe, *words])
+    for text in run.changes:
+        words += [] if text.startswith("epochs=") else ["--set", text]
+    given = len(plans) > 1 or any(text.startswith("epochs=") for text in run.changes)
+    commands = []
+    for (_, epochs, backend, _), following in zip(
+        plans, [*plans[1:], None], strict=True
+    ):
+        more = ["--epochs", str(epochs)] if given else []
+        command = f"KERAS_BACKEND={backend} {program} {shlex.join([*words, *more])}"
+        done = f" (epochs done: {following[0]})" if following else ""
+        commands.append(command + done)
+    return ", then ".join(commands)

@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import datetime
-import hashlib
 import importlib.metadata
 import json
 import os
@@ -16,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import zoo
-from zoo.backend import usable_cores
-from zoo.files import lock, sha256, write_bytes
+from zoo.backend import BACKENDS, usable_cores
+from zoo.files import lock, write_bytes
+from zoo.strings import counted
 
 FILE = "config.json"
 CACHE = "tokenised"  # the folder of a user's own text as ids
@@ -30,11 +30,6 @@ _FILES = (
     *("samples.jsonl", FILE, "results.json", "report.html"),
 )
 _PACKAGES = ("keras", "keras-hub", "numpy", "sentencepiece", "sacrebleu")
-_BACKENDS = {
-    "tensorflow": ("tensorflow", "tensorflow-text"),
-    "jax": ("jax", "jaxlib"),
-    "torch": ("torch",),
-}
 
 
 class ConfigurationError(ValueError):
@@ -63,8 +58,7 @@ def only_run_in(output: str | os.PathLike[str]) -> Iterator[None]:
         descriptor = lock(output)
     except BlockingIOError:
         raise ConfigurationError(
-            f"another run is using {output}: wait for it to end, or choose another "
-            "folder with --output"
+            f"another run is using {output}: choose another folder with --output"
         ) from None
     try:
         yield
@@ -97,13 +91,8 @@ def say(name: str, text: str) -> None:
 # === config.json ===
 
 
-def write_configuration(
-    folder: str | os.PathLike[str], recipe: Any, choices: dict[str, Any]
-) -> None:
+def write_configuration(folder: Path, recipe: Any, choices: dict[str, Any]) -> None:
     """Writes `config.json`: everything that a run depends on.
-
-    If the folder has a checkpoint, the run is resumed: the command, commit, backend,
-    versions, machine and date of each earlier command are kept as "before".
 
     Args:
         folder: the run's folder.
@@ -112,26 +101,17 @@ def write_configuration(
     """
     import keras
 
-    path, backend, before = Path(folder, FILE), keras.backend.backend(), []
     file = recipe.file and str(Path(recipe.file).absolute())
-    made_by = {
-        "backend": backend,
-        "versions": versions(backend),
+    configuration = {
+        "recipe": {"name": recipe.name, "file": file},
+        **choices,
+        "backend": keras.backend.backend(),
+        "versions": versions(keras.backend.backend()),
         "commit": commit(),
         "machine": machine(),
-        "command": choices["command"],
         "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
     }
-    if path.exists() and checkpoints(folder):
-        old = read_configuration(folder)
-        before = [*old.get("before", []), {name: old.get(name) for name in made_by}]
-    configuration = {
-        "recipe": {"name": recipe.name, "file": file, "sha256": source_digest(recipe)},
-        **choices,
-        **made_by,
-        "before": before,
-    }
-    write_bytes(path, f"{json.dumps(configuration, indent=2)}\n".encode())
+    write_bytes(folder / FILE, f"{json.dumps(configuration, indent=2)}\n".encode())
 
 
 def read_configuration(folder: str | os.PathLike[str]) -> dict[str, Any]:
@@ -146,7 +126,7 @@ def read_configuration(folder: str | os.PathLike[str]) -> dict[str, Any]:
         complete = (
             isinstance(configuration["recipe"]["name"], str)
             and isinstance(configuration["arguments"], dict)
-            and configuration["backend"] in _BACKENDS
+            and configuration["backend"] in BACKENDS
             and all(isinstance(text, str) for text in configuration["set"])
         )
         if not complete:
@@ -164,45 +144,23 @@ def read_configuration(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def to_jsonable(settings: Any) -> Any:
-    """Returns a recipe's choices as nested dicts that JSON can hold.
-
-    An optimizer that is a function is described by the Keras optimizer that it makes.
-    """
-    if dataclasses.is_dataclass(settings):
-        names = [field.name for field in dataclasses.fields(settings)]
-        return {name: to_jsonable(getattr(settings, name)) for name in names}
-    if isinstance(settings, dict):
-        return {name: to_jsonable(value) for name, value in settings.items()}
-    if callable(settings):
-        # For a huge plan: the real one depends on the number of epochs.
-        optimizer = settings(10**6, 100)
-        # The optimizer's name counts the instances.
-        config = {**optimizer.get_config(), "name": None}
-        settings = {"class": type(optimizer).__name__, **config}
-    return json.loads(json.dumps(settings, default=str))
+    """Returns a recipe's choices as nested dicts that JSON can hold."""
+    return json.loads(json.dumps(dataclasses.asdict(settings)))
 
 
 # === Code and machine ===
 
 
-def source_digest(recipe: Any) -> str | None:
-    """Returns the sha256 of a recipe's files; None if they can't be read."""
-    try:
-        digests = [sha256(path) for path in (recipe.file, *recipe.parts) if path]
-    except OSError:
-        return None
-    return hashlib.sha256("".join(digests).encode()).hexdigest() if digests else None
-
-
 def versions(backend: str) -> dict[str, str | None]:
     """Returns the versions of Python, zoo and the packages that a run depends on."""
-    numbers: dict[str, str | None] = {}
-    for name in (*_PACKAGES, *_BACKENDS[backend]):
+    numbers: dict[str, str | None] = {"python": platform.python_version()}
+    numbers["zoo"] = zoo.__version__
+    for name in (*_PACKAGES, backend):
         try:
             numbers[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             numbers[name] = None
-    return {"python": platform.python_version(), "zoo": zoo.__version__, **numbers}
+    return numbers
 
 
 def machine() -> str:
@@ -215,59 +173,28 @@ def machine() -> str:
 
         gpus = [d.device_kind for d in jax.devices() if d.platform != "cpu"]
     elif backend == "torch":
-        import torch
+        from torch import cuda
 
-        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-        gpus = [torch.cuda.get_device_name(i) for i in range(count)]
+        gpus = [cuda.get_device_name(i) for i in range(cuda.device_count())]
     else:
         import tensorflow as tf
 
-        devices = tf.config.list_physical_devices("GPU")
         details = tf.config.experimental.get_device_details
-        gpus = [details(d).get("device_name", "GPU") for d in devices]
+        devices = tf.config.list_physical_devices("GPU")
+        gpus = [details(device).get("device_name", "GPU") for device in devices]
     return ", ".join([*gpus, cpu()])
 
 
 def cpu() -> str:
     """Returns the cores that this process may use: "2 CPU cores (x86_64)"."""
-    count = usable_cores()
-    return f"{count} CPU core{'s' * (count != 1)} ({platform.machine()})"
+    return f"{counted(usable_cores(), 'CPU core')} ({platform.machine()})"
 
 
 def commit() -> str:
     """Returns the git commit of the code, with "-dirty" if files differ from it."""
     folder = Path(__file__).absolute().parents[2]
-    if not (folder / ".git").exists():
-        return "unknown"
     command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    except OSError:
+    if not (folder / ".git").exists() or not shutil.which("git"):
         return "unknown"
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     return done.stdout.strip() or "unknown"
-
-
-# === Resuming ===
-
-
-def choose_backend(backend: str, folder: str | os.PathLike[str]) -> bool:
-    """Makes Keras use the backend that the run in a folder was started with.
-
-    Returns:
-        Whether the environment had to be changed.
-
-    Raises:
-        ConfigurationError: if the environment asks for another backend, or Keras is
-            already imported with another one.
-    """
-    chosen = os.environ.get("KERAS_BACKEND")
-    if "keras" in sys.modules:
-        chosen = sys.modules["keras"].config.backend()
-    if chosen not in (None, "", backend):
-        raise ConfigurationError(
-            f"{folder} was trained under {backend}, but KERAS_BACKEND (or Keras, which "
-            f"is already imported) says {chosen}. Unset KERAS_BACKEND, or set "
-            f"KERAS_BACKEND={backend}"
-        )
-    os.environ["KERAS_BACKEND"] = backend
-    return not chosen

@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import zoo
-from zoo.training.config import ConfigurationError, checkpoints, clear, only_run_in
+from zoo.training.config import checkpoints, clear, only_run_in
 from zoo.training.fit import interrupts
 from zoo.training.recipes.arguments import Arguments, parse
-from zoo.training.recipes.choices import settable_arguments
+from zoo.training.recipes.choices import ClassArguments
 from zoo.training.recipes.user_text import UserText, choose, given_files
 
 
@@ -41,49 +40,14 @@ def importer(module: str, name: str) -> Callable[[], Any]:
 
 
 @dataclasses.dataclass(frozen=True)
-class ClassArguments:
-    """A class whose arguments are in a recipe's choices: in a dict, or as its fields.
-
-    Attributes:
-        load: function that returns the class; see `importer`.
-        reserved: arguments that `--set` can't change, since the run gives them.
-            (Arguments without a default, `name` and `dtype` can never be changed.)
-        alternatives: arguments of which setting one drops the others.
-        trial: arguments with which the class is tried before any work is done (a
-            "model" only if `--set` changes it); None for no trial.
-    """
-
-    load: Callable[[], Any]
-    reserved: tuple[str, ...] = ()
-    alternatives: tuple[str, ...] = ()
-    trial: tuple[Any, ...] | None = None
-
-    def values(self, settings: Any, field: str) -> dict[str, Any]:
-        """Returns the arguments in choices: a dict, or else fields of their names.
-
-        Args:
-            settings: the choices.
-            field: the name of the dict.
-        """
-        if hasattr(settings, field):
-            return getattr(settings, field)
-        names = settable_arguments(self.load(), self.reserved)
-        return {k: value for k, value in vars(settings).items() if k in names}
-
-    def make(self, settings: Any, field: str, *given: Any) -> Any:
-        """Builds an object of the class from choices and what the run gives."""
-        return self.load()(*given, **self.values(settings, field))
-
-
-@dataclasses.dataclass(frozen=True)
 class Recipe:
     """A training function and its choices for each scale.
 
     Attributes:
         name: the recipe's name, and that of its preset if it writes one.
         scales: the choices of each of "tiny", "small" and "paper": frozen dataclasses
-            of one class. `--set` changes their fields. A field `epochs` is what
-            `--epochs` sets; `optimizer` may be an `Optimizer`.
+            of one class. `--set` changes their fields. `--epochs` sets the field
+            `epochs`; `optimizer` is an `Optimizer`.
         train: function of a `zoo.training.Run` that makes data and models, and trains
             them. The dict that it returns becomes `results.json`; None if it has
             written its results itself.
@@ -94,7 +58,6 @@ class Recipe:
         options: further options of its command line: "limit" if `train` respects
             `run.limit`, and "distribute" if it makes its model in
             `run.distribution.scope()` and saves in process 0 only.
-        parts: further files that its code is in, such as that of its family.
         card: the card's metadata that no run can know: title, paper, …
         extra_presets: scale whose preset stands beside the recipe's own, as
             NAME_SCALE, to a function that makes its card of `card`.
@@ -117,8 +80,8 @@ class Recipe:
 
         RECIPE = Recipe("mine", {"tiny": Choices(...), ...}, train, __file__)
 
-        def main(argv=None):
-            return run_recipe(RECIPE, argv)
+        if __name__ == "__main__":
+            raise SystemExit(RECIPE.main())
         ```
     """
 
@@ -128,12 +91,15 @@ class Recipe:
     file: str | None = None
     classes: dict[str, ClassArguments] = dataclasses.field(default_factory=dict)
     options: tuple[str, ...] = ()
-    parts: tuple[str, ...] = ()
     card: dict[str, Any] = dataclasses.field(default_factory=dict)
     extra_presets: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = (
         dataclasses.field(default_factory=dict)
     )
     user_text: UserText | None = None
+
+    def main(self, argv: Sequence[str] | None = None) -> int:
+        """Runs the recipe from the command line; see `run_recipe`."""
+        return run_recipe(self, argv)
 
 
 def load_recipe(path: str | os.PathLike[str]) -> Any:
@@ -171,12 +137,11 @@ def run_recipe(recipe: Recipe, argv: Sequence[str] | None = None) -> int:
     """
     argv = sys.argv[1:] if argv is None else list(argv)
     command, arguments = shlex.join(["zoo", "train", recipe.name, *argv]), None
-    bad_input: Any = (ConfigurationError, ImportError)
     with interrupts.catching():
         try:
             # First, since it may choose the backend that Keras is imported with.
             arguments = parse(recipe, argv)
-            bad_input = _start_backend("distribute" not in recipe.options)
+            _start_backend("distribute" not in recipe.options)
             results = run_with(recipe, arguments, command)
         except FloatingPointError as error:
             return _report(recipe, error, 1)
@@ -184,7 +149,9 @@ def run_recipe(recipe: Recipe, argv: Sequence[str] | None = None) -> int:
             again = _command_to_resume(recipe, arguments, command)
             print(f"{recipe.name}: {stop}. Go on with:\n  {again}", file=sys.stderr)
             return stop.exit_code
-        except bad_input as error:
+        except (ValueError, ImportError, OSError) as error:
+            if type(error) is ValueError:  # none of zoo's own: a mistake in the code
+                raise
             return _report(recipe, error, 2)
     if results is not None:
         print(results)
@@ -192,36 +159,23 @@ def run_recipe(recipe: Recipe, argv: Sequence[str] | None = None) -> int:
 
 
 def _start_backend(devices):
-    """Starts Keras's backend; returns the errors that are bad input."""
     # An exception raised by a signal would crash the import of a backend.
     interrupts.hold()
     try:
-        # Imported here since they import Keras, which a recipe's `--help` does without.
-        from zoo.training.fast.process import (
-            start_backend,
-            start_tensorflow,
-            tune_process,
-        )
+        # Imported here since it imports Keras, which a recipe's `--help` does without.
+        from zoo.training.fast import process
 
-        tune_process()
-        start_backend(devices)
-        start_tensorflow(devices)  # Keras's seeds import it if it is installed
-        from zoo.data import CorpusError
-        from zoo.training.distribute import DistributionError
-        from zoo.training.fit.checkpoint import CheckpointError
+        process.tune_process()
+        process.start_backend(devices)
+        process.start_tensorflow(devices)  # Keras's seeds import it if it is installed
     finally:
         interrupts.release()
-    zoo_errors = CheckpointError, ConfigurationError, CorpusError, DistributionError
-    return (*zoo_errors, ImportError, OSError)
 
 
 def _command_to_resume(recipe, arguments, command):
     output = arguments and arguments.output
     if output and Path(output, "config.json").exists() and checkpoints(output):
-        package = Path(zoo.__file__).resolve().parent
-        bundled = (None, package.parent / "recipes", package / "_recipes")  # in a wheel
-        folder = recipe.file and Path(recipe.file).resolve().parent
-        file = [] if folder in bundled else [recipe.file]
+        file = [recipe.file] if recipe.file else []
         return shlex.join(["zoo", "train", *file, "--resume", str(output)])
     backend = os.environ.get("KERAS_BACKEND")
     return f"KERAS_BACKEND={backend} {command}" if backend else command

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import math
 import re
 import tempfile
 from collections.abc import Callable, Sequence
@@ -12,13 +11,13 @@ from typing import Any
 import keras
 
 from zoo.files import name_file_in_errors, write_bytes
-from zoo.presets.card import CARD_FILE, format_bytes, read_card, unstated
+from zoo.presets.card import CARD_FILE, read_card, unstated
 from zoo.presets.pages import write_card
 from zoo.presets.registry import RUN_PRESETS, find
 from zoo.presets.save import in_float32, save_preset, use_of
 from zoo.strings import counted
 from zoo.training import config
-from zoo.training.card_metadata import of_user_text, origin
+from zoo.training.card_metadata import of_user_text, origin, score_command
 from zoo.training.distribute import Distribution, DistributionError
 from zoo.training.fast.logit_free import compile_for_training
 from zoo.training.fast.process import choose_threads
@@ -97,8 +96,7 @@ class Run:
         self.loop: Any = None
         self.weights: str | None = None
         self._command, self._commit, self._fits = command, config.commit(), 0
-        with self.distribution.single_device():  # it may make an optimizer
-            self.hyper_parameters = config.to_jsonable(settings)
+        self.hyper_parameters = config.to_jsonable(settings)
         self.identity = {
             "recipe": recipe.name,
             "scale": self.scale_name,
@@ -255,22 +253,18 @@ class Run:
         self._command = None
 
     def _describe(self, name, backbone, batches):
-        parameters, state = backbone.count_params(), self.loop.state
-        epochs, steps = self.loop.epochs, len(batches)
-        optimizer = self.loop.model.optimizer
-        values = parameters * 2 + sum(math.prod(v.shape) for v in optimizer.variables)
+        parameters, state, steps = (
+            backbone.count_params(),
+            self.loop.state,
+            len(batches),
+        )
         self.say(
             f"{name}: {parameters:,} parameters, {batches.tokens:,} {batches.unit}, "
-            f"{counted(steps, 'step')} an epoch, {choose_threads(parameters)}"
-        )
-        self.say(
-            f"plan: {counted(epochs, 'epoch')}, {counted(epochs * steps, 'step')}; "
-            f"weights, gradients and optimizer take {format_bytes(4 * values)}; change "
-            "it by --set KEY=VALUE"
+            f"{counted(steps, 'step')} an epoch, {counted(self.loop.epochs, 'epoch')}, "
+            f"{choose_threads(parameters)}; change it by --set KEY=VALUE"
         )
         if state:
-            step = f", step {state['step']}" if state["step"] else ""
-            self.say(f"resumed after epoch {state['epoch']}{step}")
+            self.say(f"resumed after epoch {state['epoch']}, step {state['step']}")
 
     def _reseed(self):
         """Seeds Keras anew.
@@ -354,6 +348,35 @@ class Run:
                 f"its card lacks {' and '.join(unstated(card))}: zoo info "
                 f"{self.output} tells how to add them"
             )
+
+    def score(
+        self,
+        data: str,
+        split: str,
+        metric: str,
+        value: float,
+        signature: str,
+        *options: str,
+        command: str | None = None,
+    ) -> dict[str, Any]:
+        """Returns a score of the preset, as a card has it.
+
+        Args:
+            data: the test set's corpus; a user's own text is named by its files.
+            split: its part of the corpus; of a user's own text "valid" or "test".
+            metric, value, signature: the score, and how it was made.
+            *options: further options of the `zoo evaluate` that makes it again.
+            command: what makes it again, if not that.
+        """
+        data, usual = score_command(self, data, split, *options)
+        return {
+            "data": data,
+            "split": split,
+            "command": command or usual,
+            "metric": metric,
+            "value": round(value, 4),
+            "signature": signature,
+        }
 
     def write_results(self, results: dict[str, Any]) -> str:
         """Writes `results.json` and returns its text."""

@@ -11,7 +11,7 @@ import signal
 import sys
 
 from zoo.data import reversal_pairs
-from zoo.training import Scale, run_recipe, translation_recipe
+from zoo.training import Optimizer, Scale, run_recipe, translation_recipe
 from zoo.training.fit import progress
 from zoo.training.recipes import translation_data
 
@@ -20,13 +20,6 @@ def translator():
     from zoo.models import LuongTranslator
 
     return LuongTranslator
-
-
-def optimizer(steps, epochs):
-    import keras
-
-    # To which it is not all one how large the gradient is, as it is to Adam.
-    return keras.optimizers.SGD(1.0, global_clipnorm=0.5)
 
 
 RECIPE = translation_recipe(
@@ -43,7 +36,8 @@ RECIPE = translation_recipe(
                 "dropout": 0.0,
                 "initializer_range": 1.0,
             },
-            optimizer=optimizer,
+            # To which it is not all one how large the gradient is, as it is to Adam.
+            optimizer=Optimizer("sgd", 1.0, clip=0.5),
             epochs=4,
             vocabulary_size=30,
             batch={"batch_size": 16},

@@ -9,11 +9,8 @@ import pytest
 from tests.training.own_files import recipe
 from zoo.training import ConfigurationError
 from zoo.training.recipes.sizes import (
-    MAX_EPOCHS,
     choices_for_pairs,
-    epochs_for,
-    plan,
-    regularised,
+    choices_for_texts,
     vocabulary_size,
     widened,
 )
@@ -21,12 +18,16 @@ from zoo.training.recipes.sizes import (
 pytestmark = pytest.mark.backend_free
 
 
-def text(pairs, words=None, languages=("en", "fr")):
-    words = 20 * pairs if words is None else words
-    characters = "é" * 60
+def text(pairs):
+    """A text of 20 words a pair."""
     return SimpleNamespace(
-        pairs=pairs, words=words, languages=languages, characters=characters
+        pairs=pairs, words=20 * pairs, languages=("en", "fr"), characters="é" * 60
     )
+
+
+@pytest.fixture(scope="module")
+def luong():
+    return recipe("luong_local")
 
 
 @pytest.mark.parametrize(
@@ -43,77 +44,56 @@ def test_a_vocabulary_grows_with_the_text(words, characters, most, size):
     assert vocabulary_size(words, characters, most) == size
 
 
-def test_little_text_is_read_more_often():
-    assert epochs_for(10, 600_000) == MAX_EPOCHS
-    assert epochs_for(29_000, 600_000) == 21
-    assert epochs_for(5_000_000, 600_000) == 3
-
-
 def test_widths_are_scaled_and_initial_weights_with_them():
     model = {"hidden_dim": 256, "filters": 100, "num_heads": 4, "norm": "pre"}
-    found = widened({**model, "initializer_range": 0.2}, 0.25)
-    assert found == {
-        "hidden_dim": 64,
-        "filters": 24,
-        "num_heads": 4,
-        "norm": "pre",
-        "initializer_range": 0.4,
-    }
+    wanted = {**model, "hidden_dim": 64, "filters": 24, "initializer_range": 0.4}
+    assert widened({**model, "initializer_range": 0.2}, 0.25) == wanted
     assert widened({"hidden_dim": 16}, 0.25) == {"hidden_dim": 8}
 
 
-def test_little_text_needs_more_dropout():
-    model = {"dropout": 0.1, "readout_dropout": 0.4, "hidden_dim": 8}
-    assert regularised(model, 60_000) == model
-    assert regularised(model, 59_999) == {**model, "dropout": 0.3}
-
-
 @pytest.mark.parametrize(
-    ("pairs", "widths", "buckets"),
+    ("pairs", "size", "width", "buckets", "epochs", "dropout"),
     [
-        (3000, {"tiny": 64, "small": 128, "medium": 256}, [4, 3, 4]),
-        (29_999, {"tiny": 64, "small": 256, "medium": 512}, [4, 8, 14]),
+        (10, "small", 24, 3, 50, 0.3),
+        (3000, "tiny", 64, 4, 50, 0.1),
+        (3000, "small", 128, 3, 50, 0.3),
+        (29_999, "tiny", 64, 4, 9, 0.1),
+        (29_999, "medium", 512, 14, 50, 0.3),
+        (59_999, "small", 256, 8, 11, 0.3),
+        (60_000, "small", 256, 8, 10, 0.1),
+        (5_000_000, "small", 256, 8, 3, 0.1),
     ],
 )
-def test_little_text_has_a_narrower_model_and_fewer_shapes(pairs, widths, buckets):
-    luong = recipe("luong_local")
-    found = {size: choices_for_pairs(luong, size, text(pairs)) for size in widths}
-    assert {k: v.model["hidden_dim"] for k, v in found.items()} == widths
-    assert [scale.buckets for scale in found.values()] == buckets
+def test_little_text_is_read_more_often_by_a_narrower_model(
+    luong, pairs, size, width, buckets, epochs, dropout
+):
+    scale = choices_for_pairs(luong, size, text(pairs))
+    found = scale.model["hidden_dim"], scale.buckets, scale.epochs
+    assert found == (width, buckets, epochs)
+    assert scale.model["dropout"] == dropout
 
 
 @pytest.mark.parametrize("size", ["tiny", "small", "medium"])
-def test_a_size_changes_the_small_scale(size):
-    luong = recipe("luong_local")
-    small = luong.scales["small"]
+def test_a_size_changes_the_small_scale(luong, size):
+    small = luong.scales["small"].optimizer
     scale = choices_for_pairs(luong, size, text(100_000))
-    width = {"tiny": 0.25, "small": 1, "medium": 2}[size]
-    assert scale.model["hidden_dim"] == 256 * width
     assert scale.model["attention"] == "local_p" and scale.corpora == ()
     assert (scale.source, scale.target) == ("en", "fr")
     assert scale.vocabulary_size == {"tiny": 2000}.get(size, 7070)
-    assert scale.epochs == {"tiny": 3, "small": 6, "medium": 18}[size]
     slower = math.sqrt(0.5) if size == "medium" else 1
-    assert scale.optimizer.learning_rate == small.optimizer.learning_rate * slower
-    assert scale.optimizer.warmup == small.optimizer.warmup
+    assert scale.optimizer.learning_rate == small.learning_rate * slower
+    assert scale.optimizer.warmup == small.warmup
 
 
-def test_the_papers_size_keeps_model_and_schedule():
-    luong = recipe("luong_local")
+def test_the_papers_size_keeps_model_and_schedule(luong):
     paper = luong.scales["paper"]
     scale = choices_for_pairs(luong, "paper", text(100_000))
-    changed = {"corpora", "source", "target", "vocabulary_size", "patience"}
-    changed |= {"tokenizer"}
-    for field in dataclasses.fields(scale):
-        same = getattr(scale, field.name) == getattr(paper, field.name)
-        assert same or field.name in changed
-    assert scale.vocabulary_size == 7070
-    assert scale.tokenizer == {"normalization": "nfc"}
-    assert paper.tokenizer == {"normalization": "nmt_nfkc"}
+    changes = {"corpora": (), "source": "en", "target": "fr", "patience": 8}
+    changes |= {"vocabulary_size": 7070, "tokenizer": {"normalization": "nfc"}}
+    assert scale == dataclasses.replace(paper, **changes)
 
 
-def test_fine_tuning_keeps_the_model_and_takes_smaller_steps():
-    luong = recipe("luong_local")
+def test_fine_tuning_keeps_the_model_and_takes_smaller_steps(luong):
     config = {"name": "x", "dtype": "float32", "vocabulary_size": 99, "hidden_dim": 7}
 
     class Task:
@@ -129,9 +109,11 @@ def test_fine_tuning_keeps_the_model_and_takes_smaller_steps():
         choices_for_pairs(luong, "small", text(30_000), "another")
 
 
-def test_a_plan_for_other_tasks():
-    lstm = recipe("lstm")
-    scale, size = plan(lstm, "small", 40_000, 400_000)
-    assert scale.epochs == 10 and scale.patience and size.width == 1
-    scale, size = plan(lstm, "paper", 40_000, 400_000)
-    assert size is None and scale.epochs == lstm.scales["paper"].epochs
+def test_other_tasks_have_their_own_amounts_and_widths():
+    lstm, texts = recipe("lstm"), SimpleNamespace(train=[""] * 40_000)
+    scale = choices_for_texts(lstm, "medium", texts)
+    assert (scale.epochs, scale.hidden_dim, scale.corpus) == (30, 600, "own")
+    scale = choices_for_texts(lstm, "paper", texts)
+    assert (scale.epochs, scale.hidden_dim) == (lstm.scales["paper"].epochs, 300)
+    birnn = choices_for_texts(recipe("birnn"), "tiny", texts)
+    assert birnn.model["filters"] == 32 and birnn.epochs == 3

@@ -5,19 +5,13 @@ import dataclasses
 import inspect
 import os
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from zoo.backend import MODES
-from zoo.training.config import (
-    MAY_CHANGE_ON_RESUME,
-    ConfigurationError,
-    choose_backend,
-    read_configuration,
-    say,
-    source_digest,
-)
+from zoo.training.config import ConfigurationError, read_configuration
 
 Files = Sequence[str]
 # Sizes of a model for a user's own text; see `zoo.training.recipes.sizes`.
@@ -94,7 +88,7 @@ def _absolute(name):
 TEXT = ("train", "valid", "test", "columns", "languages", "keep_all", "start")
 _UNRECORDED = ("output", "changes", "restart", "finish")  # not kept in config.json
 # What argparse needs to know of options beyond their names and help.
-_FLAGS = {"start": "from", "keep_all": "keep-all", "changes": "set"}
+_FLAGS = {"start": "--from", "keep_all": "--keep-all", "changes": "--set"}
 _JOINED = {"columns": ",", "languages": ":"}  # several values in one word
 _FILES = {"metavar": "FILE", "nargs": "+", "type": os.path.abspath}
 _WORDS: dict[str, dict[str, Any]] = {
@@ -118,10 +112,10 @@ _WORDS: dict[str, dict[str, Any]] = {
 
 def options_of(recipe: Any) -> list[str]:
     """Returns the fields of `Arguments` that are options of a recipe."""
-    only = {"limit", "distribute"}.difference(recipe.options)
-    only |= set() if recipe.user_text else set(TEXT)
+    without = {"limit", "distribute"}.difference(recipe.options)
+    without |= set() if recipe.user_text else set(TEXT)
     names = (field.name for field in dataclasses.fields(Arguments))
-    return [name for name in names if name not in only]
+    return [name for name in names if name not in without]
 
 
 def recorded_options(recipe: Any) -> list[str]:
@@ -139,33 +133,35 @@ def parse(recipe: Any, argv: Sequence[str]) -> Arguments:
     """Reads the command line of a recipe, without the program's name.
 
     `--resume DIR` takes the arguments from the run in DIR, and its backend, unless the
-    environment or an imported Keras asks for another.
+    environment or an imported Keras asks for another. Its checkpoint refuses others.
 
     Raises:
-        ConfigurationError: if DIR holds no run of this recipe, or a run of another
-            backend.
+        ConfigurationError: if DIR holds no run of this recipe.
         SystemExit: for `--help`, and with code 2 for bad arguments.
     """
     parser = _parser(recipe)
-    options = _checked(recipe, parser, parser.parse_args(argv))
-    if options.resume is not None:
-        argv = _words_to_resume(recipe, options)
-        options = _checked(recipe, parser, parser.parse_args(argv))
-    epochs = [f"epochs={options.epochs}"] * bool(options.epochs)
-    # If a key is repeated, the last value counts.
-    changes = {t.partition("=")[0]: t for t in [*(options.changes or ()), *epochs]}
-    given = {name: getattr(options, name) for name in options_of(recipe)}
-    given = {k: v for k, v in given.items() if v is not None}
-    given["changes"] = list(changes.values())
+    options = vars(parser.parse_args(argv))
+    given = {name: value for name, value in options.items() if value is not None}
+    folder, epochs = given.pop("resume", None), given.pop("epochs", None)
+    changes = given.pop("changes", []) + [f"epochs={epochs}"] * bool(epochs)
+    if folder is not None:
+        kept, old = _read_run(recipe, folder)
+        given, changes = {**kept, **given, "output": folder}, [*old, *changes]
+    elif "start" in given and "scale" in given:
+        parser.error("--from keeps the preset's sizes and takes no --scale")
+    without_text = [name for name in TEXT if given.get(name) and "train" not in given]
+    if without_text:
+        parser.error(f"{flag(without_text[0])} needs --train, your own text")
     if "distribute" in recipe.options:
         given.setdefault("distribute", "auto")
-    if files := given.get("train"):
-        given.setdefault("scale", "small")
+    scale = given.setdefault("scale", "small" if given.get("train") else "tiny")
     if not given.get("output"):  # nor the working folder, for an empty variable
-        name = Path(files[0][0]).name.split(".")[0] if files else None
-        name = name or given.get("scale", Arguments.scale)
-        given["output"] = str(Path("runs") / f"{recipe.name}-{name}")
-    return Arguments(**given)
+        files = given.get("train")
+        name = Path(files[0][0]).name.split(".")[0] if files else scale
+        given["output"] = str(Path("runs") / f"{recipe.name}-{name or scale}")
+    # If a key is repeated, the last value counts.
+    changes = list({text.partition("=")[0]: text for text in changes}.values())
+    return Arguments(**given, changes=changes)
 
 
 def _parser(recipe):
@@ -173,65 +169,26 @@ def _parser(recipe):
         prog=recipe.name, description=f"Runs the recipe {recipe.name}."
     )
     parser.add_argument("--epochs", type=_whole(1), help="replaces the recipe's number")
-    parser.add_argument(
-        "--resume",
-        metavar="DIR",
-        help="continue the run in DIR as its config.json says; --epochs changes the "
-        "number of epochs",
-    )
+    text = "continue the run in DIR as its config.json says, with other --epochs or not"
+    parser.add_argument("--resume", metavar="DIR", help=text)
     told = inspect.cleandoc(Arguments.__doc__ or "").partition("Attributes:")[2]
     told = dict(re.findall(r"^    (\w+): ((?:.|\n     )*)", told, re.M))
-    text = recipe.user_text and parser.add_argument_group(
+    own = recipe.user_text and parser.add_argument_group(
         "your own text", recipe.user_text.files
     )
     for name in options_of(recipe):
-        words = {"help": " ".join(told.get(name, "").split()), **_WORDS.get(name, {})}
+        words = {"help": " ".join(told[name].split()), **_WORDS.get(name, {})}
         if name == "scale":
             words["choices"] = scale_names(recipe)
-        group = text if name in TEXT else parser
-        group.add_argument(_flag(name), dest=name, default=None, **words)
+        group = own if name in TEXT else parser
+        group.add_argument(flag(name), dest=name, default=None, **words)
     return parser
 
 
-def _checked(recipe, parser, options):
-    """The options, each None if it wasn't given, if they go together."""
-    if recipe.user_text:
-        _check_text(parser, options, recipe.scales)
-    if options.resume is not None:
-        _check_resume(recipe, parser, options)
-    return options
-
-
-def _check_text(parser, options, scales):
-    if not options.train:
-        for name in TEXT:
-            if getattr(options, name) is not None:
-                parser.error(f"{_flag(name)} needs --train, your own text")
-        if options.scale not in (None, *scales):
-            parser.error(f"--scale {options.scale} is for your own text: give --train")
-    elif options.start is not None and options.scale is not None:
-        parser.error("--from keeps the preset's sizes and takes no --scale")
-
-
-def _check_resume(recipe, parser, options):
-    kept = [n for n in options_of(recipe) if n not in ("changes", "finish")]
-    given = (n for n in kept if n != "distribute" and getattr(options, n) is not None)
-    refused = sorted(_flag(name)[2:] for name in given)
-    keys = {text: re.split("[.=]", text)[0] for text in options.changes or ()}
-    refused += [text for text, key in keys.items() if key not in MAY_CHANGE_ON_RESUME]
-    if refused:
-        parser.error(
-            "--resume keeps the run's own choices: it takes --epochs, --finish, "
-            f"{'--distribute, ' * ('distribute' in recipe.options)}and --set of "
-            f"{', '.join(MAY_CHANGE_ON_RESUME)}. Received: {refused[0]}"
-        )
-
-
-def _words_to_resume(recipe, options):
-    """The command line that continues the run in a folder."""
-    folder = options.resume
+def _read_run(recipe, folder):
+    """The arguments of the run in a folder and its changes; chooses its backend."""
     configuration = read_configuration(folder)
-    name, backend = configuration["recipe"]["name"], configuration["backend"]
+    name = configuration["recipe"]["name"]
     if name != recipe.name:
         raise ConfigurationError(
             f"{folder} holds a run of the recipe {name}. Received: {recipe.name}"
@@ -241,37 +198,28 @@ def _words_to_resume(recipe, options):
             f"the text of the run in {folder} came from a Python program: call "
             "zoo.train again with the same arguments"
         )
-    if choose_backend(backend, folder):
-        say(recipe.name, f"KERAS_BACKEND={backend}, as the run began")
-    if configuration["recipe"]["sha256"] != source_digest(recipe):
-        say(recipe.name, "the recipe's file has changed since the run began")
+    if not os.environ.get("KERAS_BACKEND") and "keras" not in sys.modules:
+        os.environ["KERAS_BACKEND"] = configuration["backend"]
     # Anything else in the file is ignored: it must not become an option.
     kept = configuration["arguments"]
-    arguments = {name: kept.get(name) for name in recorded_options(recipe)}
-    if arguments.get("start"):
-        del arguments["scale"]  # the preset's own
-    if getattr(options, "distribute", None) is not None:
-        arguments["distribute"] = options.distribute
-    argv = [f"--output={folder}", *(["--finish"] * bool(options.finish))]
-    argv += [word for item in arguments.items() for word in words_of(*item)]
-    changes = (*configuration["set"], *(options.changes or ()))
-    argv += [f"--set={text}" for text in changes]
-    return argv + [f"--epochs={options.epochs}"] * bool(options.epochs)
+    kept = {n: kept[n] for n in recorded_options(recipe) if kept.get(n) is not None}
+    return kept, configuration["set"]
 
 
 def words_of(name: str, value: Any) -> list[str]:
     """Returns the words of the command line that give an argument its value."""
     if value is None or value is False:
         return []
-    flag = _flag(name)
     if value is True:
-        return [flag]
+        return [flag(name)]
     if name == "train":
-        return [word for files in value for word in (flag, *files)]
+        return [word for files in value for word in (flag(name), *files)]
     if name in _JOINED:
         value = _JOINED[name].join(map(str, value))
-    return [flag, *value] if isinstance(value, list) else [f"{flag}={value}"]
+    values = value if isinstance(value, list) else [str(value)]
+    return [flag(name), *values]
 
 
-def _flag(name):
-    return f"--{_FLAGS.get(name, name)}"
+def flag(name: str) -> str:
+    """Returns the option of the command line that sets an argument."""
+    return _FLAGS.get(name, f"--{name}")

@@ -5,20 +5,51 @@ import dataclasses
 import inspect
 import json
 import math
-import re
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from zoo.strings import did_you_mean
 from zoo.training.config import ConfigurationError, refused_as
 from zoo.training.optimizers import RESERVED
 
-_NUMBERS = {
-    int: re.compile(r"[+-]?[0-9]+"),
-    float: re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.I),
-}
+
+@dataclasses.dataclass(frozen=True)
+class ClassArguments:
+    """A class whose arguments are in a recipe's choices: in a dict, or as its fields.
+
+    Attributes:
+        load: function that returns the class; see `importer`.
+        reserved: arguments that `--set` can't change, since the run gives them.
+            (Arguments without a default, `name` and `dtype` can never be changed.)
+        alternatives: arguments of which setting one drops the others.
+        trial: arguments with which the class is tried before any work is done, if
+            anything was set; None for no trial.
+    """
+
+    load: Callable[[], Any]
+    reserved: tuple[str, ...] = ()
+    alternatives: tuple[str, ...] = ()
+    trial: tuple[Any, ...] | None = None
+
+    def defaults(self) -> dict[str, Any]:
+        """Returns the arguments that can be set, with their defaults."""
+        return _arguments(self.load(), self.reserved)
+
+    def make(self, settings: Any, field: str, *given: Any) -> Any:
+        """Builds an object of the class.
+
+        Args:
+            settings: the choices, with a dict of arguments or fields of their names.
+            field: the name of the dict.
+            *given: what the run gives.
+        """
+        if hasattr(settings, field):
+            return self.load()(*given, **getattr(settings, field))
+        fields = vars(settings)
+        names = [name for name in self.defaults() if name in fields]
+        return self.load()(*given, **{name: fields[name] for name in names})
 
 
 def change(recipe: Any, scale: Any, texts: Sequence[str]) -> Any:
@@ -28,9 +59,8 @@ def change(recipe: Any, scale: Any, texts: Sequence[str]) -> Any:
         recipe: the `Recipe`.
         scale: its choices, a dataclass.
         texts: list of "key=value". A key is a field of the scale, or an entry of one:
-            `epochs`, `model.hidden_dim`, `optimizer.learning_rate`. A value is `true`,
-            `false`, `null`, a number, a string, or JSON for a list. If a key is
-            repeated, the last value counts.
+            `epochs`, `model.hidden_dim`, `optimizer.learning_rate`. A value is JSON
+            (`true`, `null`, a number, a list) or, for a string, the text itself.
 
     Returns:
         The changed scale.
@@ -55,30 +85,21 @@ def change(recipe: Any, scale: Any, texts: Sequence[str]) -> Any:
             for name in outer:
                 branch = branch.setdefault(name, {})
             branch[last] = _read(key, value, kinds[key])
-        scale = _drop_alternatives(recipe, scale, tree)
-        try:
-            scale = _changed(scale, tree)
-        except ValueError as error:
-            raise ConfigurationError(f"--set: {error}") from error
+        with refused_as("--set"):
+            scale = _changed(_without_alternatives(recipe, scale, tree), tree)
     return scale
 
 
-def check(recipe: Any, settings: Any, texts: Sequence[str]) -> None:
+def check(recipe: Any, settings: Any) -> None:
     """Tries the optimizer and the parts of a run before any work.
-
-    A model takes time to build, so it is tried only if the texts changed it.
 
     Raises:
         ConfigurationError: naming the part that refuses its arguments.
     """
-    if optimizer := getattr(settings, "optimizer", None):
-        with refused_as("optimizer"):
-            optimizer(1000, settings.epochs)
-    changed = {re.split("[.=]", text)[0] for text in texts}
+    with refused_as("optimizer"):
+        settings.optimizer(1000, settings.epochs)
     for name, part in recipe.classes.items():
-        fields = {name} if hasattr(settings, name) else part.values(settings, name)
-        wanted = name != "model" or changed.intersection(fields)
-        if part.trial is not None and wanted:
+        if part.trial is not None:
             with refused_as(name):
                 part.make(settings, name, *part.trial)
 
@@ -92,13 +113,13 @@ def _unknown(key, kinds):
     )
 
 
-def _drop_alternatives(recipe, scale, tree):
+def _without_alternatives(recipe, scale, tree):
     """The scale without the arguments that those set in the tree replace."""
     for name, part in recipe.classes.items():
         given = {k for k, v in tree.get(name, {}).items() if v is not None}
-        if given & set(part.alternatives):
-            dropped = set(part.alternatives) - given
-            kept = {k: v for k, v in getattr(scale, name).items() if k not in dropped}
+        if given.intersection(part.alternatives):
+            kept = getattr(scale, name).items()
+            kept = {k: v for k, v in kept if k not in part.alternatives}
             scale = dataclasses.replace(scale, **{name: kept})
     return scale
 
@@ -118,13 +139,8 @@ def _changed(value, tree):
 
 def settable(recipe: Any, scale: Any) -> dict[str, Any]:
     """Returns the types of the hyper-parameters that `--set` can change, by key."""
-    arguments = {
-        name: settable_arguments(part.load(), part.reserved)
-        for name, part in recipe.classes.items()
-    }
-    optimizer = getattr(getattr(scale, "optimizer", None), "keras_class", None)
-    if optimizer:
-        arguments["optimizer.options"] = settable_arguments(optimizer, RESERVED)
+    arguments = {name: part.defaults() for name, part in recipe.classes.items()}
+    arguments["optimizer.options"] = _arguments(scale.optimizer.keras_class, RESERVED)
     return _keys("", scale, arguments)
 
 
@@ -139,13 +155,13 @@ def _keys(prefix, value, arguments):
             kind = typing.get_args(hint)[1]
             entries = {**inner, **arguments.get(key, {})}
             kinds |= {f"{key}.{k}": _kind(v, kind) for k, v in entries.items()}
-        elif not callable(inner):
+        else:
             kinds[key] = hint
     return kinds
 
 
-def settable_arguments(cls: Any, reserved: Sequence[str]) -> dict[str, Any]:
-    """Returns the arguments of a class that can be set, with their defaults."""
+def _arguments(cls, reserved):
+    """The arguments of a class that can be set, with their defaults."""
     # `__init__`: Keras's classes hide it behind a `__new__` that takes anything.
     _, *parameters = inspect.signature(cls.__init__).parameters.values()
     return {
@@ -168,56 +184,33 @@ def _kind(default, hint):
 
 def _read(key, text, hint):
     union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
-    kinds, value = typing.get_args(hint) if union else (hint,), _parse(text)
+    kinds = typing.get_args(hint) if union else (hint,)
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = text
     if value is None and type(None) in kinds:  # not the string "null"
         return None
     for kind in kinds:
-        with contextlib.suppress(ValueError, OverflowError):
+        with contextlib.suppress(ValueError):
             return _fit(text if kind is str else value, kind)
-    allowed = " or ".join(dict.fromkeys(map(_describe, kinds)))
+    allowed = hint.__name__ if isinstance(hint, type) else hint
     raise ConfigurationError(f"--set {key}: must be {allowed}. Received: {text!r}")
-
-
-def _parse(text):
-    """A number, what JSON reads, or the text."""
-    for kind, pattern in _NUMBERS.items():
-        if pattern.fullmatch(text):
-            with contextlib.suppress(ValueError):  # too many digits for Python
-                return kind(text)
-    if text == text.strip():
-        with contextlib.suppress(ValueError, RecursionError):
-            return json.loads(text)
-    return text
 
 
 def _fit(value, kind):
     """A value as one of a type: integers may become floats, and lists tuples."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(value)
     if origin is tuple and isinstance(value, list):
         inner = [inner[0]] * len(value) if inner[-1] is Ellipsis else inner
         pairs = zip(value, inner, strict=True)  # a ValueError for another length
         return tuple(_fit(part, kind) for part, kind in pairs)
-    if kind is Any and not isinstance(value, (list, dict)):
-        return value
-    if origin is typing.Literal and value in inner:
-        return value
-    if type(value) is kind or (kind is float and type(value) is int):
-        return None if value is None else kind(value)
-    raise ValueError(value)
-
-
-def _describe(kind):
-    """A type in words, for an error message."""
-    if typing.get_origin(kind) is typing.Literal:
-        return f"one of {list(typing.get_args(kind))}"
-    names = {
-        bool: "true or false",
-        int: "an integer",
-        float: "a finite number",
-        str: "a string",
-        type(None): "null",
-        Any: "true, false, null, a number or a string",
-    }
-    return names.get(kind, f"JSON of the form {kind}")
+    if origin is typing.Literal:
+        allowed = value in inner
+    elif kind is Any:
+        allowed = value is None or isinstance(value, (bool, int, float, str))
+    else:
+        allowed = type(value) is kind or (kind is float and type(value) is int)
+    if not allowed or (isinstance(value, float) and not math.isfinite(value)):
+        raise ValueError(value)
+    return float(value) if kind is float else value

@@ -50,30 +50,82 @@ SIZES = {
 FINE_TUNING = Size(1.0, 0, 0.3, 0.25, 4)  # of a preset, as wide as it is
 
 
-def plan(
-    recipe: Any, size: str, sentences: int, read: int, start: Any = None
-) -> tuple[Any, Size | None]:
-    """Returns a scale with epochs and learning rate for a text, and its `Size` if any.
+def choices_for_texts(recipe: Any, size: str, text: Any, start: Any = None) -> Any:
+    """Returns the choices of a run on a user's own texts, as its `UserText` says.
+
+    The arguments are those of `choices_for_pairs`.
+    """
+    own = recipe.user_text
+    scale, chosen = _plan(recipe, size, len(text.train), own.sentences, start)
+    fields, changes = vars(scale), dict(own.changes)
+    if start is not None:
+        given = recipe.classes["model"].reserved
+        config = config_of_start(recipe, start)
+        model = {name: value for name, value in config.items() if name not in given}
+    elif chosen is not None:
+        small = fields.get("model", fields)
+        widths = {k: small.get(k, default) for k, default in own.widths.items()}
+        model = {**fields.get("model", {}), **widened(widths, chosen.width)}
+        if "vocabulary_size" in fields:
+            changes["vocabulary_size"] = chosen.vocabulary
+    else:
+        model = fields.get("model", {})
+    if "model" in fields:
+        changes["model"] = model
+    else:
+        changes |= {name: value for name, value in model.items() if name in fields}
+    return dataclasses.replace(scale, **changes)
+
+
+def choices_for_pairs(recipe: Any, size: str, text: Any, start: Any = None) -> Any:
+    """Returns the choices of a translator's run on a user's own pairs.
 
     Args:
-        recipe: the `Recipe`.
-        size: "tiny", "small", "medium", or a scale of the recipe, left as it is.
-        sentences: of the text, or pairs of them.
-        read: how many of them the `small` model reads in all its epochs.
-        start: the task to start from; None for a new one.
+        recipe: the `Recipe`, whose scales are `Scale`s.
+        size: "tiny", "small", "medium" or "paper"; another scale of the recipe keeps
+            its model and schedule.
+        text: the `zoo.data.own.OwnPairs`.
+        start: the translator to start from; None for a new one.
+
+    Raises:
+        ConfigurationError: if the translator is not one of the recipe's.
     """
+    scale, chosen = _plan(recipe, size, text.pairs, PAIRS_READ, start)
+    narrow = 1.0 if size == "tiny" else min(1.0, text.pairs / ENOUGH_PAIRS) ** 0.3
+    changes: dict[str, Any] = {"corpora": (), "max_length": MAX_PIECES}
+    changes["tokenizer"] = {"normalization": "nfc"} if start is None else {}
+    changes |= dict(zip(("source", "target"), text.languages, strict=True))
+    if chosen is not None:
+        changes["buckets"] = max(3, round(chosen.buckets * narrow**2))
+    if start is not None:
+        changes["model"] = config_of_start(recipe, start)
+        changes["vocabulary_size"] = start.backbone.vocabulary_size
+        return dataclasses.replace(scale, **changes)
+    if chosen is not None:
+        most = chosen.vocabulary
+        changes["model"] = model = widened(scale.model, chosen.width * narrow)
+        if chosen.width >= 1 and text.pairs < FEW_PAIRS:
+            dropout = [name for name in model if name.endswith("dropout")]
+            model |= {name: max(model[name], 0.3) for name in dropout}
+    else:
+        most = PAPER_VOCABULARY if size == "paper" else scale.vocabulary_size
+        changes["max_length"] = scale.max_length
+    pieces = vocabulary_size(text.words, len(text.characters), most)
+    return dataclasses.replace(scale, **changes, vocabulary_size=pieces)
+
+
+def _plan(recipe, size, sentences, read, start):
+    """A scale with epochs and learning rate for a text, and its `Size` if any."""
     if start is None and size not in SIZES:
         return dataclasses.replace(recipe.scales[size], patience=PATIENCE), None
     chosen = SIZES[size] if start is None else FINE_TUNING
     small = recipe.scales["small"]
     rate = small.optimizer.learning_rate * chosen.rate
-    changed = dataclasses.replace(
-        small,
-        optimizer=dataclasses.replace(small.optimizer, learning_rate=rate),
-        epochs=epochs_for(sentences, int(read * chosen.read)),
-        patience=PATIENCE,
-    )
-    return changed, chosen
+    optimizer = dataclasses.replace(small.optimizer, learning_rate=rate)
+    epochs = math.ceil(read * chosen.read / sentences)
+    epochs = min(max(epochs, MIN_EPOCHS), MAX_EPOCHS)
+    changes = {"optimizer": optimizer, "epochs": epochs, "patience": PATIENCE}
+    return dataclasses.replace(small, **changes), chosen
 
 
 def vocabulary_size(words: int, characters: int, most: int) -> int:
@@ -86,11 +138,6 @@ def vocabulary_size(words: int, characters: int, most: int) -> int:
     wanted = max(5 * math.sqrt(words), 2 * characters, 100)
     size = max(min(wanted, most), 1.2 * characters)
     return int(size) // 10 * 10
-
-
-def epochs_for(sentences: int, read: int) -> int:
-    """Returns the number of epochs in which training reads `read` sentences."""
-    return min(max(math.ceil(read / sentences), MIN_EPOCHS), MAX_EPOCHS)
 
 
 def widened(model: Mapping[str, Any], factor: float) -> dict[str, Any]:
@@ -108,14 +155,6 @@ def widened(model: Mapping[str, Any], factor: float) -> dict[str, Any]:
     return changed
 
 
-def regularised(model: dict[str, Any], sentences: int) -> dict[str, Any]:
-    """Returns a model's arguments with a dropout of at least 0.3 for little text."""
-    if sentences >= FEW_PAIRS:
-        return model
-    rates = {name: rate for name, rate in model.items() if name.endswith("dropout")}
-    return {**model, **{name: max(rate, 0.3) for name, rate in rates.items()}}
-
-
 def config_of_start(recipe: Any, start: Any) -> dict[str, Any]:
     """Returns the arguments of a backbone to start from, but for its vocabulary.
 
@@ -131,67 +170,3 @@ def config_of_start(recipe: Any, start: Any) -> dict[str, Any]:
     left_out = ("name", "dtype", "trainable", "vocabulary_size")
     config = start.backbone.get_config()
     return {name: value for name, value in config.items() if name not in left_out}
-
-
-def choices_for_texts(recipe: Any, size: str, text: Any, start: Any = None) -> Any:
-    """Returns the choices of a run on a user's own texts, as its `UserText` says.
-
-    The arguments are those of `choices_for_pairs`.
-    """
-    task = recipe.user_text
-    scale, chosen = plan(recipe, size, len(text.train), task.sentences, start)
-    fields, changes = vars(scale), dict(task.changes)
-    model = fields.get("model", fields)
-    if start is not None:
-        given = recipe.classes["model"].reserved if "model" in fields else ()
-        config = config_of_start(recipe, start)
-        sizes = {name: value for name, value in config.items() if name not in given}
-    elif chosen is not None:
-        widths = {k: model.get(k, default) for k, default in task.widths.items()}
-        sizes = {**fields.get("model", {}), **widened(widths, chosen.width)}
-        if "vocabulary_size" in fields:
-            changes["vocabulary_size"] = chosen.vocabulary
-    else:
-        return dataclasses.replace(scale, **changes)
-    if "model" in fields:
-        changes["model"] = sizes
-    else:
-        changes |= {name: value for name, value in sizes.items() if name in fields}
-    return dataclasses.replace(scale, **changes)
-
-
-def choices_for_pairs(recipe: Any, size: str, text: Any, start: Any = None) -> Any:
-    """Returns the choices of a translator's run on a user's own pairs.
-
-    Args:
-        recipe: the `Recipe`, whose scales are `Scale`s.
-        size: "tiny", "small", "medium" or "paper"; another scale of the recipe keeps
-            its model and schedule.
-        text: the `zoo.data.own.OwnPairs`.
-        start: the translator to start from; None for a new one.
-
-    Raises:
-        ConfigurationError: if the translator is not one of the recipe's.
-    """
-    scale, chosen = plan(recipe, size, text.pairs, PAIRS_READ, start)
-    narrow = 1.0 if size == "tiny" else min(1.0, text.pairs / ENOUGH_PAIRS) ** 0.3
-    changes: dict[str, Any] = {"corpora": (), "max_length": MAX_PIECES}
-    changes["tokenizer"] = {"normalization": "nfc"}
-    changes |= dict(zip(("source", "target"), text.languages, strict=True))
-    if start is not None:
-        changes["model"] = config_of_start(recipe, start)
-        changes["vocabulary_size"] = start.backbone.vocabulary_size
-        changes["tokenizer"] = {}  # the start's
-    elif chosen is None:
-        most = PAPER_VOCABULARY if size == "paper" else scale.vocabulary_size
-        pieces = vocabulary_size(text.words, len(text.characters), most)
-        changes |= {"vocabulary_size": pieces, "max_length": scale.max_length}
-    else:
-        model = widened(scale.model, chosen.width * narrow)
-        if chosen.width >= 1:
-            model = regularised(model, text.pairs)
-        pieces = vocabulary_size(text.words, len(text.characters), chosen.vocabulary)
-        changes |= {"model": model, "vocabulary_size": pieces}
-    if chosen is not None:
-        changes["buckets"] = max(3, round(chosen.buckets * narrow**2))
-    return dataclasses.replace(scale, **changes)

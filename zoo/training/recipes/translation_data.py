@@ -7,7 +7,7 @@ from typing import Any
 from zoo import data
 from zoo.data.generated.toy_text import reversal_pairs
 from zoo.data.store import CHUNK, tokenise
-from zoo.training.card_metadata import TestSet, named_test, of_corpora, user_test
+from zoo.training.card_metadata import of_corpora
 from zoo.training.config import CACHE, ConfigurationError
 
 VALIDATION_SENTENCES = 500  # of each set; they are decoded after each epoch
@@ -28,42 +28,43 @@ class NamedCorpora:
         languages: codes of source and target.
         validation, tests: name of each set to its `(sources, references)`. The name of
             a part in one of several languages ends in its code, as "dates de".
+        card: what a preset's card says of the data.
     """
 
     def __init__(self, run: Any):
-        self.run, self.scale = run, run.settings
-        self.languages = self.scale.source, self.scale.target
+        scale, known = run.settings, data.list_corpora()
+        self.languages = scale.source, scale.target
         self.validation: Sets = {}
         self.tests: Sets = {}
         self.pairs: list[tuple[list[str], list[str], int]] = []
-        known = data.list_corpora()
-        for name, _ in self.scale.corpora:
+        for name, _ in scale.corpora:
             if name not in known:
                 raise ConfigurationError(
                     f"corpora: known are {', '.join(known)}. Received: {name!r}"
                 )
-        for name, repeats in self.scale.corpora:
-            self._load(name, repeats)
-        if not self.scale.corpora:
-            self.pairs = [(*reversal_pairs(self.scale.pairs, run.seed), 1)]
+        for name, repeats in scale.corpora:
+            self._load(name, repeats, scale)
+        if not scale.corpora:
+            self.pairs = [(*reversal_pairs(scale.pairs, run.seed), 1)]
             for offset, sets in ((1, self.validation), (2, self.tests)):
                 sources, targets = reversal_pairs(200, run.seed + offset)
                 sets["generated"] = (sources, [[t] for t in targets])
+        corpora = [known[name] for name, _ in scale.corpora]
+        self.card = of_corpora(*corpora) if corpora else {}
 
-    def _load(self, name, repeats):
-        newer = self.scale.allow_newer
+    def _load(self, name, repeats, scale):
         train, valid, test = (
-            data.load(name, *self.languages, split, allow_newer=newer)
+            data.load(name, *self.languages, split, allow_newer=scale.allow_newer)
             for split in ("train", "valid", "test")
         )
         self.pairs.append((train.sources, train.targets, repeats))
-        self.validation[name] = as_set(valid, VALIDATION_SENTENCES)
-        self.tests[name] = as_set(test)
+        self.validation[name] = _as_set(valid, VALIDATION_SENTENCES)
+        self.tests[name] = _as_set(test)
         # What reads several languages is scored on each of them, too.
-        several = self.scale.source == "mul"
+        several = scale.source == "mul"
         for language in data.list_corpora()[name].parts if several else ():
-            test = data.load(name, language, self.scale.target, "test")
-            self.tests[f"{name} {language}"] = as_set(test)
+            test = data.load(name, language, scale.target, "test")
+            self.tests[f"{name} {language}"] = _as_set(test)
 
     def texts(self) -> list[str]:
         """Returns the sentences of both sides, for the vocabulary."""
@@ -90,19 +91,6 @@ class NamedCorpora:
             targets += [t for _, t in kept] * repeats
         return sources, targets, dropped
 
-    def card(self) -> dict[str, Any]:
-        """Returns what a preset's card says of the data."""
-        known = data.list_corpora()
-        return of_corpora(*(known[name] for name, _ in self.scale.corpora))
-
-    def test_set(self, name: str) -> TestSet:
-        """Describes a test set, for the card of a preset."""
-        corpus, _, language = name.partition(" ")
-        split = data.list_corpora()[corpus].test_split
-        return named_test(
-            self.run, corpus, split, *(["--source", language] if language else [])
-        )
-
 
 class UserPairs:
     """A user's own sentence pairs; see `NamedCorpora`, whose attributes it has.
@@ -113,13 +101,14 @@ class UserPairs:
         run: the `Run`, whose `text` is a `zoo.data.own.OwnPairs`.
     """
 
+    card: dict[str, Any] = {}  # the run adds what it says of own text
+
     def __init__(self, run: Any):
         self.run, self.text = run, run.text
         self.languages = self.text.languages
-        self.validation = {"valid": as_set(self.text.valid, VALIDATION_SENTENCES)}
-        self.tests: Sets = {"valid": as_set(self.text.valid)}
-        if self.text.test is not None:
-            self.tests = {"test": as_set(self.text.test)}
+        self.validation = {"valid": _as_set(self.text.valid, VALIDATION_SENTENCES)}
+        name = "valid" if self.text.test is None else "test"
+        self.tests = {name: _as_set(getattr(self.text, name))}
 
     def texts(self) -> list[str]:
         """See `NamedCorpora.texts`; a sample of much text."""
@@ -144,6 +133,10 @@ class UserPairs:
             dropped = len(kept) - int(kept.sum())
             return kept
 
+        def report(done):
+            if done % REPORT_EVERY < CHUNK:
+                self.run.say(f"{done:,} pairs tokenised")
+
         tokenizer = preprocessor.tokenizer
         sources, targets = tokenise(
             self.text.parts,
@@ -154,27 +147,13 @@ class UserPairs:
             weights=[part.weight for part in self.text.parts],
             keep=keep,
             vocabulary_size=tokenizer.vocabulary_size(),
-            progress=self._progress,
+            progress=report,
         )
         return sources, targets, dropped
 
-    def _progress(self, done):
-        if done % REPORT_EVERY < CHUNK:
-            self.run.say(f"{done:,} pairs tokenised")
 
-    def card(self) -> dict[str, Any]:
-        """See `NamedCorpora.card`; the run adds what it says of own text."""
-        return {}
-
-    def test_set(self, name: str) -> TestSet:
-        """See `NamedCorpora.test_set`."""
-        return user_test(self.run, name)
-
-
-def as_set(
-    pairs: data.Pairs, count: int | None = None
-) -> tuple[list[str], list[list[str]]]:
-    """Returns the first `count` sources and their references; all of them for None."""
+def _as_set(pairs, count=None):
+    """The first `count` sources and their references; all of them for None."""
     return pairs.sources[:count], pairs.references[:count]
 
 

@@ -2,10 +2,12 @@
 
 import hashlib
 import importlib.util
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from zoo import data
 from zoo.analysis.evaluation import (
     EXACT_SIGNATURE,
     corpus_scores,
@@ -16,7 +18,7 @@ from zoo.data import list_corpora
 from zoo.data.languages import direction_name
 from zoo.data.store import RaggedIds
 from zoo.files import write_bytes
-from zoo.strings import counted, duration
+from zoo.strings import counted
 from zoo.text import SubwordRegularization, Tokenizer, train_tokenizer
 from zoo.text.normalization import rewritten
 from zoo.training.batches.padded_batches import PairBatches
@@ -26,14 +28,12 @@ from zoo.training.fit.checkpoint import CheckpointError, Monitor, read_state
 from zoo.training.fit.progress import TensorBoard
 from zoo.training.fit.validation import Validation
 from zoo.training.losses import SmoothedCrossEntropy
-from zoo.training.recipes.fine_tuning import old_tests, warn
 from zoo.training.recipes.translation_data import NamedCorpora, UserPairs
 from zoo.training.run import Run
 from zoo.training.run_report import write_report
 
-# Target tokens times parameters that are trained in a second, measured with
-# `luong_local`; compilation and validation are counted in.
-SPEED = 7e9
+OLD_SENTENCES = 500  # of each test set of a preset that is fine-tuned
+UNKNOWN_SHARE = 0.01  # of a text's pieces; above, a warning
 # Weaknesses of all models that translate into a language.
 WEAKNESSES = {
     "de": ["It can't know which form of address is meant, the formal or the familiar."]
@@ -57,75 +57,63 @@ class Translation:
     def __init__(self, run: Run, task: Any, augmentation: Sequence[Any] = ()):
         self.run, self.task, self.scale = run, task, run.settings
         corpus_scores(["."], [["."]])  # fails now if sacrebleu is missing
-        self._check_vocabulary()
+        proto = self._known_vocabulary()
         self.data = UserPairs(run) if run.text else NamedCorpora(run)
-        self.proto = run.distribution.broadcast(self._vocabulary())
-        self.preprocessor = self._make_preprocessor()
+        if not proto and run.distribution.main:
+            proto = self._new_vocabulary()
+        self.proto = run.distribution.broadcast(proto)
+        # float32, or the preset would have the run's precision.
+        options = dict.fromkeys(
+            ("source_length", "target_length"), 2 * self.scale.max_length
+        )
+        tokenizer = Tokenizer(proto=self.proto)
+        self.preprocessor = task.preprocessor_cls(tokenizer, dtype="float32", **options)
         self.batches = self._make_batches()
         self._build(augmentation)
-        if run.start is not None and run.distribution.main:
-            with run.distribution.single_device():
-                self._score_start()
-        if run.text:
-            self._print_time()
 
     # === Vocabulary ===
-    def _check_vocabulary(self):
-        """Compares vocabulary and checkpoint before the data are read."""
-        checkpoint, path = self.run.path("checkpoint.npz"), self._vocabulary_path
-        if not (checkpoint.exists() and path.exists()):
-            return  # a new vocabulary is compared when the checkpoint is loaded
-        expected = read_state(checkpoint)["vocabulary"]
-        received = _digest(path.read_bytes())
-        if received != expected:
+    def _known_vocabulary(self):
+        """The SentencePiece model of the run's checkpoint; empty without one."""
+        # Without a checkpoint nothing is reused: the earlier choices are unknown.
+        path, checkpoint = (
+            self.run.path("tokenizer.spm"),
+            self.run.path("checkpoint.npz"),
+        )
+        if not (path.exists() and checkpoint.exists()):
+            return b""
+        proto, expected = path.read_bytes(), read_state(checkpoint)["vocabulary"]
+        if (received := _digest(proto)) != expected:
             raise CheckpointError(
                 f"{path} is not the vocabulary that {checkpoint} was trained with: "
                 "put that one back, or start afresh with --restart. Expected sha256 "
                 f"{expected}… Received: {received}…"
             )
+        return proto
 
-    @property
-    def _vocabulary_path(self):
-        return self.run.path("tokenizer.spm")
-
-    def _vocabulary(self):
-        """The SentencePiece model, trained now or read; empty but in process 0."""
-        if not self.run.distribution.main:
-            return b""
-        path = self._vocabulary_path
-        # Without a checkpoint nothing is reused: the earlier choices are unknown.
-        if not (path.exists() and self.run.path("checkpoint.npz").exists()):
-            texts = self.data.texts()
-            if self.run.start is None:
-                proto = self._train_vocabulary(texts)
-            else:
-                proto = self.run.start.preprocessor.tokenizer.proto
-            for line in rewritten(proto, texts):
-                self.run.say(f"the tokenizer rewrites {line}")
-            write_bytes(path, proto)
-        return path.read_bytes()
-
-    def _train_vocabulary(self, texts):
-        size, pieces = self.scale.vocabulary_size, self.scale.pieces
-        options = {**self.scale.tokenizer, **self.data.vocabulary_options(texts)}
-        sentences = counted(len(texts), "sentence")
-        self.run.say(f"training the vocabulary on {sentences}")
-        with refused_as("vocabulary_size"):
-            return train_tokenizer(texts, size, model_type=pieces, **options)
-
-    def _make_preprocessor(self):
-        try:
-            tokenizer = Tokenizer(proto=self.proto)
-        except ValueError as error:
-            raise CheckpointError(
-                f"{self._vocabulary_path} is no SentencePiece model of this recipe: "
-                f"remove it, or start afresh with --restart. Received: {error}"
-            ) from error
-        # float32, or the preset would have the run's precision.
-        lengths = dict.fromkeys(
-            ("source_length", "target_length"), 2 * self.scale.max_length
-        )
-        return self.task.preprocessor_cls(tokenizer, dtype="float32", **lengths)
+    def _new_vocabulary(self):
+        run = self.run
+        texts = self.data.texts()
+        if run.start is None:
+            options = {**self.scale.tokenizer, **self.data.vocabulary_options(texts)}
+            run.say(f"training the vocabulary on {counted(len(texts), 'sentence')}")
+            with refused_as("vocabulary_size"):
+                size, pieces = self.scale.vocabulary_size, self.scale.pieces
+                proto = train_tokenizer(texts, size, model_type=pieces, **options)
+        else:
+            tokenizer = run.start.preprocessor.tokenizer
+            proto = tokenizer.proto
+            ids = list(itertools.chain.from_iterable(tokenizer.tokenize(texts)))
+            share = ids.count(tokenizer.unk_token_id) / max(1, len(ids))
+            if share > UNKNOWN_SHARE:
+                run.say(
+                    f"{share:.1%} of the text's pieces are unknown to the preset, so "
+                    "it can't read or write them; without --from, a new model makes "
+                    "its own vocabulary"
+                )
+        for line in rewritten(proto, texts):
+            run.say(f"the tokenizer rewrites {line}")
+        write_bytes(run.path("tokenizer.spm"), proto)
+        return proto
 
     # === Batches ===
     def _make_batches(self):
@@ -178,25 +166,6 @@ class Translation:
         if distribution.devices > 1:
             run.say(f"data parallelism over {distribution}")
 
-    def _print_time(self):
-        """Tells how long training takes, before it begins."""
-        size = self.batches.tokens * self.backbone.count_params()
-        time = duration(size * self.scale.epochs / SPEED)
-        self.run.say(
-            f"training takes about {time} on two CPU cores under JAX, as measured with "
-            "luong_local, and less if it stops early"
-        )
-
-    def _score_start(self):
-        """Tells what the preset that is fine-tuned makes of the new text."""
-        run = self.run
-        warn(run.start_card, self.preprocessor.tokenizer, self.data, run.say)
-        validation = self._validation(self.task(run.start.backbone, self.preprocessor))
-        for name, (sources, _) in self.data.validation.items():
-            bleu = validation.translate(name)[2]["bleu"]["score"]
-            sentences = counted(len(sources), "sentence")
-            run.say(f"before: greedy BLEU {bleu:.2f} of {sentences} of {name}")
-
     def train(self, callbacks: Sequence[Any] = ()) -> "Translation":
         """Trains to the last epoch, resuming from the last checkpoint if there is one.
 
@@ -210,13 +179,20 @@ class Translation:
         further = [self.epoch_weights] if self.epoch_weights else []
         if all(map(importlib.util.find_spec, ("tensorboard", "tensorflow"))):
             further.append(TensorBoard(run.path("tensorboard"), write_graph=False))
-        else:
-            run.say("no TensorBoard logs: tensorboard or tensorflow is not installed")
         run.fit(
             self.model,
             self.batches,
             SmoothedCrossEntropy(**self.scale.loss),
-            self._validation(self.translator, trained=self.backbone),
+            Validation(
+                self.translator,
+                sets := self.data.validation,
+                {k: [first for first, *_ in refs] for k, (_, refs) in sets.items()},
+                self.scale.samples,
+                run.path("samples.jsonl"),
+                self.data.languages[1],
+                run.distribution,
+                self.backbone,
+            ),
             Monitor("val_bleu", "max"),
             callbacks=[*callbacks, *further],
             backbone=self.backbone,
@@ -226,21 +202,6 @@ class Translation:
             },
         )
         return self
-
-    def _validation(self, translator, trained=None):
-        return Validation(
-            translator,
-            self.data.validation,
-            {
-                k: [first for first, *_ in r]
-                for k, (_, r) in self.data.validation.items()
-            },
-            self.scale.samples,
-            self.run.path("samples.jsonl"),
-            self.data.languages[1],
-            self.run.distribution,
-            trained,
-        )
 
     # === Results ===
     def finish(self) -> dict[str, Any] | None:
@@ -265,14 +226,28 @@ class Translation:
             run.loop.checkpoint.load_best(self.translator.backbone)
         self.translator = run.save(self.translator)
         results = {name: self._score(name, *test) for name, test in tests.items()}
-        if run.start is not None:
-            for name, test in old_tests(run.start_card, run.say).items():
-                results[name] = self._score(name, *test)
+        if run.start_card is not None:
+            results |= {name: self._score(name, *test) for name, *test in self._old()}
         run.write_results(results)
         run.say(f"report written to {write_report(run.output)}")
         if run.recipe.card and (run.text or self.scale.corpora):
             run.write_card(self.translator, **self._card(results))
         return results
+
+    def _old(self):
+        """Yields the tests of the corpora of the preset that was fine-tuned."""
+        card, known = self.run.start_card, list_corpora()
+        for name in [c["name"] for c in card.data if c["name"] in known]:
+            try:
+                test = data.load(name, *card.languages, known[name].test_split)
+            except (OSError, ValueError) as error:
+                self.run.say(f"what it forgets of {name} is not measured: {error}")
+            else:
+                yield (
+                    name,
+                    test.sources[:OLD_SENTENCES],
+                    test.references[:OLD_SENTENCES],
+                )
 
     def _score(self, name, sources, references):
         """The scores of a test set, with those of the preset that was fine-tuned."""
@@ -321,20 +296,25 @@ class Translation:
                 for example in examples
                 if example["output"] != example["reference"]
             ],
-            **self.data.card(),
+            **self.data.card,
         }
 
     def _rows(self, name, results):
         """A card's scores of a test set."""
-        test, (corpus, _, language) = self.data.test_set(name), name.partition(" ")
-        metrics = {"BLEU": "bleu", "chrF": "chrf"}
+        corpus, _, language = name.partition(" ")
+        options, split, known = [], name, list_corpora().get(corpus)
+        if known:
+            split, options = known.test_split, ["--source", language] * bool(language)
         rows = {
-            k: (results[v]["score"], results[v]["signature"])
-            for k, v in metrics.items()
+            title: (results[key]["score"], results[key]["signature"])
+            for title, key in (("BLEU", "bleu"), ("chrF", "chrf"))
         }
-        if (known := list_corpora().get(corpus)) and known.exact:
+        if known and known.exact:
             rows = {"exact": (100 * results["exact"], EXACT_SIGNATURE)}
-        return [test.score(f"{k} {language}".rstrip(), *v) for k, v in rows.items()]
+        return [
+            self.run.score(corpus, split, f"{k} {language}".rstrip(), *v, *options)
+            for k, v in rows.items()
+        ]
 
 
 def _config(layer):

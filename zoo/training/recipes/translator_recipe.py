@@ -13,7 +13,8 @@ from typing import Any, Literal
 from zoo.checks import one_of, zero_or_above
 from zoo.text.normalization import NORMALIZATIONS
 from zoo.training.optimizers import Optimizer
-from zoo.training.recipe import ClassArguments, Recipe, at_least, importer
+from zoo.training.recipe import Recipe, at_least, importer
+from zoo.training.recipes.choices import ClassArguments
 from zoo.training.recipes.sizes import choices_for_pairs
 from zoo.training.recipes.user_text import UserText
 
@@ -28,8 +29,7 @@ class Scale:
         model: arguments of the backbone, except the size of the vocabulary.
         corpora: (name, repeats of its pairs in an epoch) of each corpus; empty for
             generated text.
-        optimizer: an `Optimizer`, or any function of (steps per epoch, epochs) to a
-            Keras optimizer.
+        optimizer: an `Optimizer`.
         epochs: passes over the data.
         vocabulary_size: pieces of the SentencePiece model.
         pieces: its `model_type`: "unigram", or "char" for single characters.
@@ -58,7 +58,7 @@ class Scale:
     """
 
     model: dict[str, Any]
-    optimizer: Callable
+    optimizer: Optimizer
     epochs: int
     vocabulary_size: int
     batch: dict[str, int]
@@ -111,7 +111,6 @@ def translation_recipe(
     scales: dict[str, Scale],
     card: dict[str, Any] | None = None,
     file: str | None = None,
-    parts: tuple[str, ...] = (),
     own_text: bool = True,
 ) -> Recipe:
     """Makes the `Recipe` of a translator.
@@ -123,7 +122,6 @@ def translation_recipe(
         card: the card's metadata that no run can know: title (the languages are added
             to it), paper, description, …; None for no card.
         file: see `Recipe`.
-        parts: see `Recipe`.
         own_text: whether it can be trained on a user's own text.
     """
 
@@ -165,7 +163,6 @@ def translation_recipe(
         file,
         classes=classes,
         options=("limit", "distribute"),
-        parts=parts,
         card=card or {},
         extra_presets={"tatoeba": card_of_tatoeba},
         user_text=user_text if own_text else None,
@@ -192,7 +189,7 @@ def tiny(model: dict[str, Any], rate: float = 5e-3, **changes: Any) -> Scale:
         "max_length": 32,
         "buckets": 2,
     }
-    return Scale(model=model, **{**fields, **changes})
+    return Scale(model, **{**fields, **changes})
 
 
 def small(model: dict[str, Any], rate: float = 8e-3, **changes: Any) -> Scale:
@@ -208,7 +205,7 @@ def small(model: dict[str, Any], rate: float = 8e-3, **changes: Any) -> Scale:
         "vocabulary_size": 5000,
         "batch": {"batch_tokens": 768},
     }
-    return Scale(model=model, **{**fields, **changes})
+    return Scale(model, **{**fields, **changes})
 
 
 def multi30k(model: dict[str, Any], rate: float = 4e-3, **changes: Any) -> Scale:
@@ -248,14 +245,18 @@ def paper(
         model: arguments of the backbone that differ from its defaults.
         **changes: further fields of the `Scale`.
     """
-    fields: dict[str, Any] = {
-        "corpora": CORPORA,
-        "loss": {"normalize": "sentences"},
-        "vocabulary_size": 5000,
-        "max_length": 50,
-    }
-    given = {"optimizer": optimizer, "epochs": epochs, "batch": batch}
-    return Scale(model=model or {}, **{**fields, **given, **changes})
+    loss = changes.pop("loss", {"normalize": "sentences"})
+    return Scale(
+        model or {},
+        optimizer,
+        epochs,
+        5000,
+        batch,
+        corpora=CORPORA,
+        loss=loss,
+        max_length=50,
+        **changes,
+    )
 
 
 # === Cards ===

@@ -1,19 +1,14 @@
 """A user's own text: how a recipe is trained on it, and reading it for a run."""
 
-import collections
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from zoo.strings import counted
 from zoo.training.config import CACHE, ConfigurationError, say
 from zoo.training.recipes.arguments import Arguments, scale_names
 from zoo.training.recipes.choices import change, check
 from zoo.training.recipes.sizes import choices_for_texts
-
-# How rarer words become known, for errors.
-SET_LEAST = "--set least=1, in Python choices={'least': 1}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,17 +41,14 @@ class UserText:
     choices: Callable = choices_for_texts
 
 
-# === Reading it ===
-
-
 def given_files(recipe: Any, arguments: Arguments, given: Any = None) -> Any:
     """Returns a user's own text for training, validation and test; None for none.
 
     It is in the files that the arguments name, or given.
 
     Raises:
-        ConfigurationError: if the recipe takes no such text, or for choices that are
-            invalid whatever the text.
+        ConfigurationError: if the recipe takes no such text, or for an unknown scale
+            or choice.
         CorpusError: for a wrong number of files, or a weight of 0.
     """
     if arguments.train:
@@ -65,18 +57,17 @@ def given_files(recipe: Any, arguments: Arguments, given: Any = None) -> Any:
         parts = arguments.valid, arguments.test
         train = [TextFiles.parse(files) for files in arguments.train]
         given = train, *(files and TextFiles.parse(files) for files in parts)
-    if given is None:
-        return None
-    if recipe.user_text is None:
+    if given is not None and recipe.user_text is None:
         raise ConfigurationError(
             f"the recipe {recipe.name} takes no text of your own. Received: --train"
         )
-    known = scale_names(recipe)
+    known = list(recipe.scales) if given is None else scale_names(recipe)
     if arguments.scale not in known:
         raise ConfigurationError(
-            f"size: allowed are {', '.join(known)}. Received: {arguments.scale!r}"
+            f"size: allowed are {', '.join(known)} (others are for your own text). "
+            f"Received: {arguments.scale!r}"
         )
-    base = recipe.scales.get(arguments.scale, recipe.scales["small"])
+    base = recipe.scales.get(arguments.scale) or recipe.scales["small"]
     change(recipe, base, arguments.changes)
     return given
 
@@ -108,9 +99,8 @@ def choose(
                 say(recipe.name, line)
         scale = recipe.user_text.choices(recipe, arguments.scale, text, start)
     settings = change(recipe, scale, arguments.changes)
-    check(recipe, settings, arguments.changes)
-    if text is not None and main:
-        say(recipe.name, _plan_in_words(arguments, settings))
+    if arguments.changes:
+        check(recipe, settings)
     return settings, text, start
 
 
@@ -123,41 +113,13 @@ def _load_start(name):
         raise ConfigurationError(f"--from: {error}") from error
 
 
-def _read(task, arguments, given):
+def _read(own, arguments, given):
     options = {
         "columns": arguments.columns,
         "column": arguments.columns and arguments.columns[0],
         "languages": arguments.languages,
         "cache": Path(arguments.output, CACHE),
     }
-    options = {name: options[name] for name in task.options}
+    options = {name: options[name] for name in own.options}
     how = {"keep_all": arguments.keep_all, "seed": arguments.seed}
-    return task.read()(*given, **how, **options)
-
-
-def _plan_in_words(arguments, settings):
-    """Describes the size, epochs and widths of a run before its long part."""
-    size = f"fine-tuning {arguments.start}" if arguments.start else arguments.scale
-    parts = [f"size: {size}", f"at most {counted(settings.epochs, 'epoch')}"]
-    if vocabulary := getattr(settings, "vocabulary_size", None):
-        parts.append(f"a vocabulary of at most {vocabulary:,}")
-    if model := getattr(settings, "model", None):
-        widths = (f"{k} {v}" for k, v in model.items() if k.endswith("_dim"))
-        parts.append(", ".join(widths))
-    return "; ".join(parts)
-
-
-def print_rare_labels(
-    train: Iterable[str], valid: Iterable[str], say: Callable[[str], None]
-) -> None:
-    """Tells of labels or tags that can hardly be learned or scored."""
-    counts, scored = collections.Counter(train), set(valid)
-    once = sorted(name for name, count in counts.items() if count == 1)
-    unscored = sorted(set(counts) - scored)
-    for names, reason in (
-        (once, "only one training text has, too few to learn them"),
-        (unscored, "no validation text has, so that no score counts them"),
-    ):
-        if names:
-            shown = ", ".join(names[:5]) + ", …" * (len(names) > 5)
-            say(f"labels that {reason}: {len(names)} of {len(counts)} ({shown})")
+    return own.read()(*given, **how, **options)
