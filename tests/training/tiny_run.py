@@ -12,7 +12,6 @@ import sys
 import time
 import traceback
 
-import keras
 import numpy as np
 
 from zoo.analysis.evaluation import corpus_scores
