@@ -25,7 +25,7 @@ DRAWINGS = {
 def main(folder: Path = FOLDER) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     for name, draw in DRAWINGS.items():
-        (folder / f"{name}.svg").write_text(draw().svg(), encoding="utf-8")
+        (folder / f"{name}.drawing.svg").write_text(draw().svg(), encoding="utf-8")
     return 0
 
 
