@@ -96,8 +96,13 @@ class Table:
         return follow
 
 
-def compile_search(model, search, *arguments):
-    return search.program(model, *arguments)
+def compile_search(model, search, steps):
+    """The search as a function of a batch and its limits, and of prefixes, if any."""
+
+    def run(source, limits, prefix=None):
+        return search.find(model, source, limits, steps, prefix)
+
+    return run
 
 
 def log_softmax(x):

@@ -83,17 +83,17 @@ def test_an_empty_caption_comes_back():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"image": [[1, 2], [3, 4]]}, r"`image` has the shape \(any, any, any\)"),
-        ({"image": [[[]]]}, r"`image` has .* the shape \(1, 1, 0\)"),
-        ({"image": None}, "`image` has the shape .* finite numbers"),
-        ({"image": [[[0.5]]]}, "bytes, 0 to 255. Received: numbers from 0.5 to 0.5"),
-        ({"image": [[[0, 256]]]}, "bytes, 0 to 255. Received: numbers from 0 to 256"),
+        ({"image": [[1, 2], [3, 4]]}, r"`image` of the shape \(any, any, any\)"),
+        ({"image": [[[]]]}, "`image` of the shape"),
+        ({"image": None}, "`image` of the shape .* finite numbers"),
+        ({"image": [[[0.5]]]}, "bytes, 0 to 255"),
+        ({"image": [[[0, 256]]]}, "bytes, 0 to 255"),
         ({"alignment": [[0.5, 0.5]] * 2}, r"the shape \(2, any, any\)"),
         ({"alignment": [[[0.5]]]}, r"the shape \(2, any, any\)"),
-        ({"alignment": [[[-0.5]]] * 2}, "a caption's record .* no negative weight"),
-        ({"log_probs": [0.0]}, r"`log_probs` has the shape \(3,\)"),
-        ({"tokens": [1, 2]}, "`tokens` is a list of strings"),
-        ({"source_tokens": []}, "Received: 'source_tokens'"),
+        ({"alignment": [[[-0.5]]] * 2}, "a caption's record .* without negative"),
+        ({"log_probs": [0.0]}, r"`log_probs` of the shape \(3,\)"),
+        ({"tokens": [1, 2]}, "`tokens`, a list of strings"),
+        ({"source_tokens": []}, r"Received: \['source_tokens'\]"),
     ],
 )
 def test_other_json_is_refused(change, message):

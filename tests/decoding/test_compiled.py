@@ -1,6 +1,3 @@
-import threading
-from concurrent.futures import ThreadPoolExecutor
-
 import keras
 import numpy as np
 import pytest
@@ -56,23 +53,3 @@ def test_other_variables_are_compiled_anew():
     model.layers[0].quantize("int8")
     run = compiled(model, "key", lambda ids: (ids + 1,))
     assert run(IDS)[0].tolist() == [2, 3, 6]
-
-
-@pytest.mark.skipif(
-    keras.backend.backend() == "torch", reason="torch compiles nothing here"
-)
-def test_batches_in_several_threads_compile_one_program():
-    model, traces, together = make_model(), [], threading.Barrier(3, timeout=10)
-
-    def function(ids):
-        traces.append(threading.get_ident())
-        return times_weight(model)(ids)
-
-    def run(scale):
-        together.wait()
-        return compiled(model, "key", function)(scale * IDS)[0].tolist()
-
-    with ThreadPoolExecutor(3) as pool:
-        results = list(pool.map(run, [1, 2, 3]))
-    assert results == [[2, 4, 10], [4, 8, 20], [6, 12, 30]]
-    assert len(traces) == 1

@@ -203,7 +203,7 @@ def test_what_is_no_list_of_translators_with_preprocessors(models, ensemble):
         ("luong_local", "str"),
         (models[0].backbone, "Luong"),
         (ensemble, "Ensemble"),
-        (mute, "Seq2SeqTranslator with preprocessor=None"),
+        (mute, "Seq2SeqTranslator"),
     ):
         with pytest.raises(ValueError, match=rf"models\[1\] .* Received: {name}$"):
             Ensemble([models[0], wrong])
@@ -214,9 +214,8 @@ def test_members_that_read_or_write_otherwise(models, tokenizer):
     other = Tokenizer(train_tokenizer(["ac ca", "a c", "c a ac"], VOCABULARY))
     assert other.vocabulary_size() == tokenizer.vocabulary_size()
     stranger = make(Seq2SeqTranslator, other, 1)
-    message = r"one tokenizer, .*one of 7 pieces in models\[0\] and .* 7, in models\[2"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"one tokenizer, .* and models\[2\]"):
         Ensemble([*models[:2], stranger])
     ended = make(Seq2SeqTranslator, tokenizer, 1, reading={"source_end": True})
-    with pytest.raises(ValueError, match="Received: False in .* and True in models.1"):
+    with pytest.raises(ValueError, match="one `source_end`. .* and models.1"):
         Ensemble([models[0], ended])

@@ -29,22 +29,16 @@ def tagger():
 def short(monkeypatch):
     for module in (batches, labels):
         monkeypatch.setattr(module, "LONGEST", 48)
-    monkeypatch.setattr(labels, "_BESIDE", 12)
 
 
-def test_long_sentences_are_read_in_parts_that_overlap(tagger, monkeypatch, request):
+def test_sentences_of_any_length_are_tagged_as_each_by_itself(tagger):
     draw = np.random.default_rng(1)
-    rows = [
-        draw.choice(["a", "dog", "runs", "sun"], size).tolist()
-        for size in (100, 3, 0, 48, 49, 24)
-    ]
-    whole = tag_words(tagger, rows)
-    assert [len(tags) for tags in whole] == [len(row) for row in rows]
-    assert len({tag for row in whole for tag in row}) > 1
-    request.getfixturevalue("short")
-    with pytest.warns(UserWarning, match="2 of 6 texts have more than 48 words"):
-        found = tag_words(tagger, rows)
-    assert found == whole  # twelve words on either side are enough
+    words = ["a", "dog", "runs", "sun"]
+    rows = [draw.choice(words, size).tolist() for size in (600, 3, 0, 48, 49)]
+    found = tag_words(tagger, rows)
+    assert [len(tags) for tags in found] == [len(row) for row in rows]
+    assert found == [tag_words(tagger, [row])[0] for row in rows]
+    assert len({tag for row in found for tag in row}) > 1
 
 
 @pytest.mark.once

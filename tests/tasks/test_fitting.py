@@ -79,8 +79,7 @@ def halves(columns):
 
 def of_tensors(columns, batch):
     tensorflow = pytest.importorskip("tensorflow")
-    data = tensorflow.data.Dataset.from_tensor_slices(tuple(columns))
-    return data.batch(batch) if batch else data
+    return tensorflow.data.Dataset.from_tensor_slices(tuple(columns)).batch(batch)
 
 
 def table(names, columns):
@@ -95,7 +94,6 @@ FORMS = {
     "a tuple": lambda names, columns: [tuple(columns)],
     "arrays": lambda names, columns: map(np.array, columns),
     "pairs": lambda names, columns: [[*zip(*columns, strict=True)]],
-    "an array of pairs": lambda names, columns: [np.array(columns).T],
     "a dict": lambda names, columns: [dict(zip(names, columns, strict=True))],
     "a table": lambda names, columns: [table(names, columns)],
     "its columns": lambda names, columns: [
@@ -110,18 +108,17 @@ FORMS = {
     ],
     "generator": lambda names, columns: [(batch for batch in halves(columns))],
     "batched": lambda names, columns: [of_tensors(columns, 2)],
-    "single": lambda names, columns: [of_tensors(columns, None)],
 }
 
 
 def cases():
-    strings = ("arrays", "an array of pairs", "batched", "single")
-    alone = ("pairs", "an array of pairs", "PyDataset of pairs")
+    strings = "arrays", "batched"
+    alone = "pairs", "PyDataset of pairs"
     for kind in COLUMNS:
         for form in FORMS:
             if kind == "tagger" and form in strings:
                 continue  # its rows are of unlike lengths
-            if kind == "classifier" and form in ("batched", "single"):
+            if kind == "classifier" and form == "batched":
                 continue  # names of classes are strings
             if kind == "language_model" and form in alone:
                 continue  # it has one column
@@ -213,33 +210,6 @@ def test_texts_have_weights(kind, tasks):
     assert wanted != pytest.approx(keras.Model.test_on_batch(task, x, y, *made)[0])
 
 
-@pytest.mark.parametrize("kind", ["tagger", once("classifier")])
-def test_classes_have_weights(kind, tasks):
-    """They multiply those of texts and of real words, and leave validation alone."""
-    task, columns = tasks[kind], [column for _, column in COLUMNS[kind]]
-    x, y, *made = arrays_of(task, kind, columns)
-    heavy = np.where(y == 1, 3.0, 1.0).astype("float32")
-    weights = made[0] * heavy if made else heavy
-    wanted = keras.Model.test_on_batch(task, x, y, weights)[0]
-    plain = keras.Model.test_on_batch(task, x, y, *made)[0]
-    assert wanted != pytest.approx(plain)
-    ones = {"sample_weight": [1.0] * len(y), "verbose": 0}
-    for key in (1, task.class_names[1]):
-        options = {"class_weight": {key: 3.0}, "validation_data": tuple(columns)}
-        history = task.fit(*columns, **ones, **options).history
-        assert history["loss"][0] == pytest.approx(wanted, rel=1e-5)
-        assert history["val_loss"][0] == pytest.approx(plain, rel=1e-5)
-    tensorflow = pytest.importorskip("tensorflow")
-    ids = tensorflow.data.Dataset.from_tensors((x, y, *made))
-    history = task.fit(ids, class_weight={1: 3.0}, verbose=0).history
-    assert history["loss"][0] == pytest.approx(wanted, rel=1e-5)
-    with pytest.raises(ValueError, match="Received: the class 'none', not one of"):
-        task.fit(*columns, class_weight={"none": 1.0})
-    for number in -1, 99:
-        with pytest.raises(ValueError, match=f"the class {number}"):
-            task.fit(*columns, class_weight={number: 2.0})
-
-
 @pytest.mark.once
 def test_weights_in_float16_are_not_trained(tokenizer):
     task = translator(tokenizer=tokenizer, dtype="float16")
@@ -326,7 +296,7 @@ def test_batches_hold_rows_of_like_length(tasks, monkeypatch):
     task = tasks["translator"]
     history = task.fit(batches, epochs=2, verbose=0).history
     assert np.isfinite(history["loss"]).all()
-    monkeypatch.setattr("zoo.tasks.fit_inputs.ByLength", None)  # ids stay as they are
+    monkeypatch.setattr("zoo.tasks.fitting.ByLength", None)  # ids stay as they are
     task.fit(arrays, batch_size=4, verbose=0)
 
 
@@ -342,12 +312,6 @@ def test_steps_of_an_epoch(tasks):
     assert int(to_numpy(task.optimizer.iterations.value)) == 6
 
 
-class DataLoader:
-    """As torch's."""
-
-    collate_fn = None
-
-
 @pytest.mark.once
 @pytest.mark.parametrize(
     ("kind", "args", "message"),
@@ -358,7 +322,6 @@ class DataLoader:
         ("translator", ["ab cd", "ba"], "source must be a list or an array.*x='ab cd'"),
         ("translator", [None], r"Received: x=None \(NoneType\)"),
         ("translator", [object()], "Received: x=<object"),
-        ("translator", [DataLoader()], "DataLoader: pass a generator over it or lists"),
         ("translator", [[]], r"Received: x=\[\]"),
         ("translator", [[], []], "at least one. Received: 0 of source, 0 of target"),
         ("translator", [SOURCES, TARGETS[:3]], "4 of source, 3 of target"),
@@ -368,7 +331,6 @@ class DataLoader:
         ("translator", [SOURCES, [*TARGETS[:3], 5]], r"target\[3\] must be a str.*5"),
         ("translator", [SOURCES, [None, *TARGETS[1:]]], r"target\[0\] must be.*None"),
         ("translator", [(SOURCES, TARGETS, np.ones((4, 6)))], r"shape \(4, 6\)"),
-        ("translator", [np.ones((2, 3))], r"x\[0\] is not a pair: \[1.0"),
         ("translator", [Batches([SOURCES])], "x.0. is not a pair: 'ab cd'"),
         ("translator", [Batches([SOURCES]), TARGETS], "batches must hold their la"),
         ("translator", [(text for text in SOURCES)], "second column is missing"),

@@ -22,7 +22,7 @@ HELP = "translate text with a preset, or with several as an ensemble"
 EXAMPLE = 'zoo translate luong_local "A dog runs through the snow."'
 
 _DEFAULT = "luong_local"  # preset of the interactive prompt
-_OPTIONS = ("prefix", "banned", "terms", "replace_unknown", "no_repeat_ngram_size")
+_OPTIONS = ("prefix", "banned", "replace_unknown", "no_repeat_ngram_size")
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -40,9 +40,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     option(command, "--prefix TEXT", "beginning of each translation")
     text = "piece or word of the vocabulary to avoid; may be repeated"
     option(command, "--ban PIECE", text, dest="banned", action="append")
-    text = "what must translate a word of the text; may be repeated"
-    more = {"dest": "terms", "action": "append"}
-    option(command, "--term WORD=TRANSLATION", text, _term, **more)
     text = "replace each <unk> by the source word with the highest attention"
     option(command, "--replace-unknown", text, default=None)
     text = "no N pieces in a row twice in a translation"
@@ -61,9 +58,9 @@ def run(arguments: argparse.Namespace) -> None:
     check_search(arguments, arguments.n_best)
     names = use_engine(names, arguments, "translate")
     task = load_translator(names, arguments.backend)
-    if arguments.prefix or arguments.banned or arguments.terms:
+    if arguments.prefix or arguments.banned:
         with bad_input():  # checked against the vocabulary
-            task.translate([""], **_search_options(arguments))
+            task.translate([""], **search_options(arguments, *_OPTIONS))
     first = 0
 
     def work(chunk):
@@ -81,23 +78,6 @@ def run(arguments: argparse.Namespace) -> None:
     run_texts(arguments, texts, work)
 
 
-def _term(text):
-    """Splits "WORD=TRANSLATION", of which neither may be blank."""
-    word, _, translation = text.partition("=")
-    if not word.strip() or not translation.strip():
-        raise argparse.ArgumentTypeError(
-            f'must be a word, "=" and its translation. Received: {text!r}'
-        )
-    return word, translation
-
-
-def _search_options(arguments):
-    options = search_options(arguments, *_OPTIONS)
-    if "terms" in options:
-        options["terms"] = dict(options["terms"])
-    return options
-
-
 def translate_chunk(
     task: Any, chunk: Chunk, arguments: argparse.Namespace
 ) -> list[Any]:
@@ -108,7 +88,7 @@ def translate_chunk(
             lines,
             n_best=arguments.n_best,
             return_details=arguments.alignments or arguments.n_best > 1,
-            **_search_options(arguments),
+            **search_options(arguments, *_OPTIONS),
         ),
     )
 

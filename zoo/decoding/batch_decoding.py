@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from zoo.backend import Tensor
 from zoo.checks import positive
 from zoo.decoding.batches import Rows, batches, is_image, pad_batch
 from zoo.decoding.search import Search, check_found, longest_translation
@@ -29,22 +28,6 @@ class BatchDecoder:
     search_class: type[Search]
     map_batches: Callable[..., Iterable[Any]] = map
 
-    def encode(self, source_ids: Tensor) -> Any:
-        """See `zoo.models.Seq2SeqBackbone.encode`."""
-        return self.backbone.encode(source_ids)
-
-    def start(self, memory: Any) -> Any:
-        """See `zoo.models.Seq2SeqBackbone.start`."""
-        return self.backbone.start(memory)
-
-    def start_for(self, memory: Any, length: int) -> Any:
-        """See `zoo.models.Seq2SeqBackbone.start_for`."""
-        return self.backbone.start_for(memory, length)
-
-    def step(self, token_ids: Tensor, state: Any, memory: Any) -> Any:
-        """See `zoo.models.Seq2SeqBackbone.step`."""
-        return self.backbone.step(token_ids, state, memory)
-
     def label_log_probs(
         self, source: np.ndarray, target_ids: np.ndarray, labels: np.ndarray
     ) -> list[np.ndarray]:
@@ -60,6 +43,71 @@ class BatchDecoder:
         """Returns what `zoo.models.Seq2SeqBackbone.align_details` does, as a list."""
         raise NotImplementedError
 
+    def score(
+        self, sources: Any, targets: Any, per_token: bool = False, batch_size: int = 64
+    ) -> Any:
+        """Computes the log-probability of given texts, log P(target | source).
+
+        The end token counts. A source is cut as in `translate`, a target after 511
+        pieces (a caption as in training), both with a warning.
+
+        Args:
+            sources: a str, or a list of str, none of them blank; a captioner's images,
+                see `caption`.
+            targets: a str, or a list of as many str, split into pieces as in training.
+                A `zoo.decoding.Translation` instead of a str has its own pieces scored,
+                so that a result of `translate` with `length_penalty=0` keeps its score.
+                The pieces must be in the vocabulary, unlike words from
+                `replace_unknown`.
+            per_token: whether to return the tokens' log-probabilities instead of their
+                sum.
+            batch_size: sources read together. It never changes a result.
+
+        Returns:
+            A float for a str, a list of floats for a list. Per token, arrays
+            `(tokens + 1,)` instead of floats, the end token's last.
+
+        Raises:
+            TypeError: for a text that is not a str; the message gives its position.
+            ValueError: for lists of different lengths, a blank source, a record's token
+                that is not in the vocabulary, or without a preprocessor.
+        """
+        sources, _, ids, single = self._read_pairs(sources, targets)
+        rows = score_ids(self, sources, ids, batch_size)
+        scores = rows if per_token else [total(row) for row in rows]
+        return scores[0] if single else scores
+
+    def align(self, sources: Any, targets: Any, batch_size: int = 64) -> Any:
+        """Computes the alignment of given texts.
+
+        It takes the arguments of `score`, and raises the same errors.
+
+        Returns:
+            A `zoo.decoding.Translation` (a captioner's `Caption`) for a str, a list of
+            them for a list, with the alignment (which `plot()` draws), the
+            log-probability as the score, and those of the tokens as `log_probs`. If a
+            target was cut, its text is whole and its tokens are the first ones.
+        """
+        sources, texts, ids, single = self._read_pairs(sources, targets)
+        log_probs = score_ids(self, sources, ids, batch_size)
+        scores = [total(row) for row in log_probs]
+        records = self._records(sources, ids, texts, scores, batch_size, log_probs)
+        return records[0] if single else records
+
+    def _read_pairs(self, sources, targets):
+        """Sources, target texts, their ids, and whether there was one of each."""
+        raise NotImplementedError
+
+    def _records(self, sources, ids, texts, scores, batch_size, log_probs=None):
+        """A record for each source and row of ids; `log_probs` of given targets."""
+        log_probs = log_probs or [None] * len(ids)
+        alignments = align_ids(self, sources, ids, batch_size)
+        columns = sources, ids, texts, scores, alignments, log_probs
+        return [self._record(*row) for row in zip(*columns, strict=True)]
+
+    def _record(self, source, ids, text, score, alignment, log_probs):
+        raise NotImplementedError
+
 
 def search_ids(
     model: Any,
@@ -68,8 +116,6 @@ def search_ids(
     max_length: int | None = None,
     batch_size: int = 64,
     prefixes: Rows | None = None,
-    completions: Callable[[int], np.ndarray] | None = None,
-    terms: Sequence[Rows] | None = None,
 ) -> list[list[tuple[list[int], float]]]:
     """Searches for the translations of source ids.
 
@@ -81,61 +127,40 @@ def search_ids(
         batch_size: sentences decoded together.
         prefixes: ids with which the translations of each source start, shorter than
             the maximum length; None for none.
-        completions: function that returns those of the prefix of one source, `(V,)`,
-            as `BeamSearch` takes them; None for none.
-        terms: for each source, the ids of the terms that its translations must hold;
-            None for none.
 
     Returns:
         For each source at most `n_best` pairs of (ids, score), best first, without the
         end token; an empty source has empty ones with score 0.
 
     Raises:
-        ValueError: for a length or batch size below 1, or a prefix that leaves no room
-            within `max_length`, before any computation; for a text without a
-            hypothesis of finite score.
+        ValueError: for a length or batch size below 1, or a `min_length` or prefix that
+            leaves no room within `max_length`, before any computation; for a text
+            without a hypothesis of finite score.
     """
     positive("batch_size", batch_size)
-    most = max(map(len, prefixes), default=0) if prefixes else 0
-    if max_length is not None and most >= positive("max_length", max_length):
-        raise ValueError(
-            "A prefix must have fewer ids than `max_length`, in which the end token "
-            f"counts. Received: one of {most} ids, max_length={max_length}"
-        )
-    results: list[list[tuple[list[int], float]]] = [
-        [([], 0.0)] * search.n_best for _ in sources
-    ]
+    given = prefixes or [[]] * len(sources)
+    if max_length is not None:
+        _check_length(positive("max_length", max_length), search.min_length, given)
+    results = [[([], 0.0)] * search.n_best for _ in sources]
     # Sorted by length, so that a batch holds little padding.
-    order = sorted(
-        (i for i, ids in enumerate(sources) if len(ids)), key=lambda i: len(sources[i])
-    )
+    full = [i for i, ids in enumerate(sources) if len(ids)]
+    order = sorted(full, key=lambda i: len(sources[i]))
 
     def decode(rows):
-        part = [sources[i] for i in rows]
-        starts = [prefixes[i] if prefixes else [] for i in rows]
-        phrases = [terms[i] if terms else [] for i in rows]
-        source = pad_batch(part, batch_size)
-        limits, steps = [max_length] * len(rows), bucket(max_length or 1)
+        source = pad_batch([sources[i] for i in rows], batch_size)
         if max_length is None:
-            given = zip(starts, phrases, strict=True)
-            sizes = [len(start) + sum(map(len, row)) for start, row in given]
-            limits = [
-                max(longest_translation(len(ids)) + size, search.min_length)
-                for ids, size in zip(part, sizes, strict=True)
-            ]
+            sizes = [longest_translation(len(sources[i])) + len(given[i]) for i in rows]
+            limits = [max(size, search.min_length) for size in sizes]
             steps = longest_translation(source.shape[1])
             steps = steps if max(limits) <= steps else bucket(max(limits))
-        arrays = {}
-        if any(starts):
-            arrays["prefix"] = pad_batch(starts, batch_size, steps)
-            found = [completions(i) for i in rows] if completions else [[0]] * len(rows)
-            arrays["completions"] = _with_rows(np.stack(found), len(source), 0)
-        if any(phrases):
-            arrays.update(_term_arrays(phrases, len(source)))
-        program = search.program(model, steps, tuple(arrays))
+        else:
+            limits, steps = [max_length] * len(rows), bucket(max_length)
         # Rows that only pad the batch end at once.
-        limits = _with_rows(np.array(limits, "int32"), len(source), 1)
-        return rows, *program(source, limits, *arrays.values())
+        limits += [1] * (len(source) - len(rows))
+        begun = [given[i] for i in rows]
+        prefix = pad_batch(begun, batch_size, steps) if any(begun) else None
+        limits = np.array(limits, "int32")
+        return rows, *search.find(model.backbone, source, limits, steps, prefix)
 
     groups = batches(order, batch_size, sources)
     for rows, ids, scores in model.map_batches(decode, groups):
@@ -146,35 +171,19 @@ def search_ids(
     return results
 
 
-def _with_rows(array, count, value):
-    """An array with as many rows, filled up with a value."""
-    widths = [(0, count - len(array)), *[(0, 0)] * (array.ndim - 1)]
-    return np.pad(array, widths, constant_values=value)
-
-
-def _term_arrays(terms, count):
-    """Returns a search's `terms` and `firsts`: `count` rows of one of few widths."""
-    width = max(sum(map(len, row)) for row in terms)
-    width = 1 << (width - 1).bit_length()
-    arrays = {name: np.zeros((count, width), "int32") for name in ("terms", "firsts")}
-    for row, phrases in enumerate(terms):
-        place = 0
-        for ids in phrases:
-            arrays["terms"][row, place : place + len(ids)] = ids
-            arrays["firsts"][row, place : place + len(ids)] = place
-            place += len(ids)
-        arrays["firsts"][row, place:] = -1
-    return arrays
-
-
-def check_max_length(search: Search, max_length: int | None) -> None:
-    """Raises a `ValueError` for a length that is none, or below the minimum length."""
-    if max_length is None or search.min_length <= positive("max_length", max_length):
-        return
-    raise ValueError(
-        "`min_length` must not exceed `max_length`. "
-        f"Received: min_length={search.min_length}, max_length={max_length}"
-    )
+def _check_length(max_length, min_length, prefixes):
+    if min_length > max_length:
+        raise ValueError(
+            "`min_length` must not exceed `max_length`. "
+            f"Received: min_length={min_length}, max_length={max_length}"
+        )
+    for place, ids in enumerate(prefixes):
+        if len(ids) >= max_length:
+            raise ValueError(
+                "A prefix must have fewer pieces than `max_length`, in which the end "
+                f"token counts. Received: prefix[{place}] of {len(ids)} pieces, "
+                f"max_length={max_length}"
+            )
 
 
 def nest_results(

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from zoo.text.rows import LONGEST_BUCKET, bucket
-from zoo.warn import warn_caller
 
 Rows = Sequence[Sequence[Any]]  # of ids or words
 LONGEST = LONGEST_BUCKET  # maximum words of a text to read at once
@@ -21,15 +20,6 @@ def by_length(rows: Rows, batch_size: int) -> Iterator[list[int]]:
     """Yields the indices of rows to read together; see `batches`."""
     order = sorted(range(len(rows)), key=lambda i: len(rows[i]))
     return batches(order, batch_size, rows)
-
-
-def warn_of_parts(rows: Rows, longest: int, more: str = "") -> None:
-    """Warns if rows have more than `longest` words and are read in parts."""
-    if long := sum(len(row) > longest for row in rows):
-        warn_caller(
-            f"{long} of {len(rows)} texts have more than {longest} words and were read "
-            f"in parts{more}"
-        )
 
 
 def batches(
@@ -43,47 +33,32 @@ def batches(
     single row is longer.
     """
     batch: list[int] = []
-    least: list[int] = []
-    most: list[int] = []
+    low: list[int] = []
+    high: list[int] = []
     for i in order:
         sizes = [bucket(len(rows[i])) for rows in columns]
-        if batch:
-            low = [min(pair) for pair in zip(least, sizes, strict=True)]
-            high = [max(pair) for pair in zip(most, sizes, strict=True)]
-            far = any(b > 2 * a for a, b in zip(low, high, strict=True))
-            large = max(high) << len(batch).bit_length() > POSITIONS
-            if len(batch) == batch_size or far or large:
-                yield batch
-                batch = []
-        least, most = (low, high) if batch else (sizes, sizes)
+        least, most = list(map(min, low, sizes)), list(map(max, high, sizes))
+        far = any(b > 2 * a for a, b in zip(least, most, strict=True))
+        large = max(most, default=0) << len(batch).bit_length() > POSITIONS
+        if batch and (len(batch) == batch_size or far or large):
+            yield batch
+            batch = []
+        low, high = (least, most) if batch else (sizes, sizes)
         batch.append(i)
     if batch:
         yield batch
 
 
-def batch_shape(
-    rows: Rows, batch_size: int, length: int | None = None
-) -> tuple[int, int]:
-    """Returns the shape in which rows are read.
-
-    The width is `length` or the rows' bucket; the height is a power of two or
-    `batch_size`.
-    """
-    if length is None:
-        length = bucket(max(map(len, rows)))
-    height = 1 << (len(rows) - 1).bit_length()
-    return max(min(height, batch_size), len(rows)), length
-
-
 def pad_batch(rows: Rows, batch_size: int, length: int | None = None) -> np.ndarray:
-    """Pads rows of ids with 0 to an int32 array of their `batch_shape`.
+    """Pads rows of ids with 0 to an int32 array.
 
-    Images are stacked instead, and the first of them fills the batch up.
+    Its width is `length` or the rows' bucket, its height a power of two or
+    `batch_size`. Images are stacked instead, and the first of them fills the batch up.
     """
-    height, width = batch_shape(rows, batch_size, length)
+    height = max(min(1 << (len(rows) - 1).bit_length(), batch_size), len(rows))
     if is_image(rows[0]):
         return np.stack([*rows, *[rows[0]] * (height - len(rows))])
-    array = np.zeros((height, width), "int32")
+    array = np.zeros((height, length or bucket(max(map(len, rows)))), "int32")
     for row, ids in enumerate(rows):
         array[row, : len(ids)] = ids
     return array
@@ -101,10 +76,6 @@ def in_threads(
 
     What computes must leave Python's lock to the others meanwhile.
     """
-    items = list(items)
-    if workers == 1 or len(items) < 2:
-        yield from map(function, items)
-        return
     pool = ThreadPoolExecutor(workers)
     try:
         yield from pool.map(function, items)

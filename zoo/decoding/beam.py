@@ -5,12 +5,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 from keras import ops, tree
 
 from zoo.backend import Tensor
 from zoo.decoding.beam_state import LOW, BeamState, SearchConstants, step
 from zoo.decoding.compiled import can_trace, compiled, traced
-from zoo.decoding.search import ARGUMENTS, SETTINGS, Search
+from zoo.decoding.search import Search
 from zoo.decoding.top_k import top_k
 from zoo.ids import PAD_ID
 from zoo.layers.functional import values_of
@@ -56,7 +57,7 @@ class BeamSearch(Search):
         start_id: the start token's id.
         end_id: the end token's id.
         no_repeat_ngram_size: n for which no hypothesis has the same n ids in a row
-            twice, unless a prefix or term asks for it; 0 or None disables it.
+            twice, unless a prefix asks for it; 0 disables it.
 
     Raises:
         ValueError: for values out of range, before any computation.
@@ -83,29 +84,34 @@ class BeamSearch(Search):
         """Creates a search from the result of `get_config`."""
         return cls(**config)
 
+    def find(
+        self,
+        model: Any,
+        source: np.ndarray,
+        limits: np.ndarray,
+        steps: int,
+        prefix: np.ndarray | None = None,
+    ) -> list[np.ndarray]:
+        """See `Search.find`; the programs are compiled and kept with the model.
+
+        The penalties are arguments of a program: others need no other one.
+        """
+
+        def run(source, limits, penalties, prefix=None):
+            return self(model, source, limits, steps, prefix, penalties)
+
+        program = compiled(model, (*self.key(), steps, prefix is None), run)
+        given = [] if prefix is None else [prefix]
+        return program(source, limits, self.penalties(), *given)
+
     def key(self) -> tuple[Any, ...]:
         """Returns what two searches must share to run the same compiled program.
 
-        Only whether each penalty, the minimum length and banned ids are set is part of
-        it; their values are arguments of the program.
+        Only whether each penalty is set is part of it.
         """
-        by_value = *SETTINGS, "banned_ids"
-        values = [getattr(self, name) for name in ARGUMENTS]
-        pairs = zip(ARGUMENTS, values, strict=True)
-        return tuple(bool(x) if name in by_value else x for name, x in pairs)
-
-    def program(self, model: Any, steps: int, names: Sequence[str] = ()) -> Any:
-        """See `Search.program`; searches of equal arguments share one program."""
-        given = {"settings": self.settings()}
-        if self.banned_ids:
-            given["banned"] = self.banned()
-        names = (*given, "source_ids", "limits", *names)
-
-        def run(*arrays):
-            return self(model, steps=steps, **dict(zip(names, arrays, strict=True)))
-
-        program = compiled(model, (self.key(), steps, names), run)
-        return functools.partial(program, *given.values())
+        penalties = "length_penalty", "coverage_penalty"
+        config = self.get_config().items()
+        return tuple(bool(x) if name in penalties else x for name, x in config)
 
     def run(
         self, model: Any, beam: BeamState, constants: SearchConstants, steps: int

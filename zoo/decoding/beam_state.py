@@ -8,18 +8,12 @@ missing hypothesis has the score `LOW`.
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from zoo.backend import Tensor
-from zoo.decoding.lexical_constraints import (
-    LOW,
-    advance,
-    all_met,
-    share_out,
-    with_terms,
-    within_prefix,
-    without_repeats,
-)
 from zoo.ids import PAD_ID
 
+LOW = -1e9  # the score of a missing hypothesis
 _UNCOVERED = 1e-10  # minimum attention of a source token
 
 
@@ -40,7 +34,6 @@ class BeamState(NamedTuple):
             finished, int (B, K, T).
         done: their scores s(Y, X), `LOW` if missing, (B, K).
         coverage: Σ_j a_ij of the live hypotheses, (B, K, S); () without the penalty.
-        met: which tokens of terms these have met, bool (B, K, C); () without terms.
     """
 
     step: Any
@@ -52,7 +45,6 @@ class BeamState(NamedTuple):
     done_ids: Any
     done: Any
     coverage: Any
-    met: Any = ()
 
 
 class SearchConstants(NamedTuple):
@@ -62,16 +54,8 @@ class SearchConstants(NamedTuple):
         memory: the model's memory.
         limits: maximum length of each translation, int (B, 1).
         prefix: given tokens, 0 where a place is free, int (B, T); or None.
-        completions: for each word, bit n is set if it may follow the prefix without its
-            last n tokens, in their place, int (B, V or 1); None without a prefix. Where
-            no word has bit 0, every word may follow the whole prefix.
-        banned: ids that are never taken, -1 for none, int (n,); or None.
-        terms: `Terms` that a translation must hold; or None.
-        width: places of the beam, an int; with terms int (B, 1).
         real: 1 where the source is not padding, (B, 1, S); None without the penalty.
-        length_penalty: number, ().
-        coverage_penalty: number, ().
-        min_length: number, ().
+        penalties: of length and coverage, (2,).
         mildest: lp(Y) of a translation at its limit, (B, 1).
         rank: the places of a beam, int (1, K).
         rows: the row of each sentence's first hypothesis, int (B, 1).
@@ -81,25 +65,12 @@ class SearchConstants(NamedTuple):
     memory: Any
     limits: Any
     prefix: Any
-    completions: Any
-    banned: Any
-    terms: Any
-    width: Any
     real: Any
-    length_penalty: Any
-    coverage_penalty: Any
-    min_length: Any
+    penalties: Any
     mildest: Any
     rank: Any
     rows: Any
     places: Any
-
-
-def initial_scores(search: Any, batch: Any) -> Tensor:
-    """Returns the initial `live` scores: one hypothesis per sentence, (B, K)."""
-    ops = search.ops
-    first = ops.tile(ops.arange(search.beam_size, dtype="int32")[None] == 0, (batch, 1))
-    return ops.cast(ops.where(first, 0.0, LOW), "float32")
 
 
 def step(
@@ -118,10 +89,10 @@ def step(
     logits, state, weights = search.map_structure(
         lambda x: None if x is None else ops.stop_gradient(x), outputs
     )
-    scores, words, parents, met = extend(search, logits, beam, constants)
+    scores, words, parents = extend(search, logits, beam, constants)
     # Finished hypotheses keep their places, which the beam loses.
-    finished = _count(ops, beam.done > LOW / 2)
-    free = constants.rank < constants.width - finished
+    finished = ops.sum(ops.cast(beam.done > LOW / 2, "int32"), axis=1, keepdims=True)
+    free = constants.rank < search.beam_size - finished
     valid = ops.logical_and(free, scores > LOW / 2)
     words = ops.where(valid, words, PAD_ID)
     ends = ops.logical_and(valid, words == search.end_id)
@@ -148,21 +119,19 @@ def step(
         done_ids,
         done,
         coverage,
-        met,
     )
 
 
 def extend(
     search: Any, logits: Tensor, beam: BeamState, constants: SearchConstants
-) -> tuple[Tensor, Tensor, Any, Any]:
+) -> tuple[Tensor, Tensor, Any]:
     """Extends each hypothesis by each word, and keeps the K best of a sentence.
 
         log P(y_1 … y_t | X) = log P(y_1 … y_t-1 | X) + log p(y_t | y_1 … y_t-1, X)
 
     Returns:
-        `(scores, words, parents, met)`: log-probabilities, the new words and the
-        hypotheses that they extend (() with a beam of 1), each (B, K), best first; and
-        the new `met`.
+        `(scores, words, parents)`: log-probabilities, the new words and the hypotheses
+        that they extend (() with a beam of 1), each (B, K), best first.
     """
     ops, beams = search.ops, search.beam_size
     batch = ops.shape(beam.live)[0]
@@ -174,20 +143,14 @@ def extend(
     if beams == 1:  # nothing to choose from
         # In the batch's shape, which a user's model may not keep.
         scores = ops.reshape(best - total, (batch, 1)) + beam.live
-        return scores, ops.reshape(words, (batch, 1)), (), ()
+        return scores, ops.reshape(words, (batch, 1)), ()
     log_probs = ops.reshape(best - total, (batch, beams, width))
     log_probs = log_probs + beam.live[..., None]
     flat = ops.reshape(log_probs, (batch, beams * width))
     words = ops.cast(ops.reshape(words, (batch, beams * width)), "int32")
-    met = ()
-    if constants.terms is None:
-        scores, picks = search.top_k(flat, beams)  # (B, K)
-        picks = ops.cast(picks, "int32")
-    else:
-        met = advance(search, beam.met, words, constants)
-        scores, picks = share_out(search, flat, met)
-        met = ops.take_along_axis(met, picks[..., None], axis=1)
-    return scores, ops.take_along_axis(words, picks, axis=1), picks // width, met
+    scores, picks = search.top_k(flat, beams)  # (B, K)
+    picks = ops.cast(picks, "int32")
+    return scores, ops.take_along_axis(words, picks, axis=1), picks // width
 
 
 def candidates(
@@ -197,40 +160,54 @@ def candidates(
 
     A single top-k over beams times vocabulary would be slow under XLA.
     """
-    ops, vocabulary = search.ops, logits.shape[-1]
-    # Banned words are the same at every step, but the vocabulary size is only known
-    # here. Searches that ban no words do not pay for it.
+    ops, beams, vocabulary = search.ops, search.beam_size, logits.shape[-1]
     words, free = ops.arange(vocabulary, dtype="int32")[None], logits
-    if constants.banned is not None:
-        is_banned = ops.any(words[..., None] == constants.banned, axis=-1)
-        free = ops.where(is_banned, LOW, free)
+    if search.banned_ids:
+        banned = np.isin(np.arange(vocabulary), search.banned_ids)
+        free = ops.where(banned[None], LOW, free)
     if search.min_length:
-        here = ops.cast(beam.step + 1, "float32")
-        early = ops.logical_and(words == search.end_id, here < constants.min_length)
-        free = ops.where(early, LOW, free)
-    if constants.terms is not None:
-        unmet = ops.logical_not(all_met(search, beam.met, constants))  # (B * K, 1)
-        free = ops.where(ops.logical_and(unmet, words == search.end_id), LOW, free)
+        early = beam.step + 1 < search.min_length
+        free = ops.where(ops.logical_and(words == search.end_id, early), LOW, free)
     if search.no_repeat_ngram_size:
         free = without_repeats(search, free, beam, constants)
     if constants.prefix is not None:
-        free = within_prefix(search, logits, free, words, beam, constants)
-    width = min(search.beam_size, vocabulary)
+        here = ops.reshape(beam.step, (1,))
+        given = ops.repeat(ops.take(constants.prefix, here, axis=1), beams, axis=0)
+        forced = ops.where(words == given, logits, LOW)
+        free = ops.where(given == PAD_ID, free, forced)
+    width = min(beams, vocabulary)
     best, words = search.top_k(free, width)
     # At its limit a sentence takes the end token.
     full = beam.step + 1 >= constants.limits  # (B, 1)
-    if search.beam_size > 1:
-        full = ops.repeat(full, search.beam_size, axis=0)  # (B * K, 1)
+    if beams > 1:
+        full = ops.repeat(full, beams, axis=0)  # (B * K, 1)
     first = ops.arange(width, dtype="int32")[None] == 0
-    end = logits[:, search.end_id : search.end_id + 1]
-    if constants.terms is not None:
-        end = ops.where(unmet, LOW, end)
-    best = ops.where(full, ops.where(first, end, LOW), best)
+    end = ops.where(first, logits[:, search.end_id : search.end_id + 1], LOW)
     words = ops.where(full, search.end_id, ops.cast(words, "int32"))
-    if constants.terms is not None:
-        free = ops.where(full, LOW, free)
-        best, words = with_terms(search, free, best, words, beam.met, constants)
-    return best, words
+    return ops.where(full, end, best), words
+
+
+def without_repeats(search: Any, free: Tensor, beam: Any, constants: Any) -> Tensor:
+    """Returns logits (B * K, V) with `LOW` for words that would repeat an n-gram.
+
+    The end token and padding may always be taken.
+    """
+    ops, ids, places = search.ops, beam.ids, constants.places
+    before, vocabulary = search.no_repeat_ngram_size - 1, free.shape[-1]
+    repeats = ops.logical_and(places >= before, places < beam.step)  # (1, 1, T)
+    kept = ops.logical_or(ids == PAD_ID, ids == search.end_id)
+    repeats = ops.logical_and(repeats, ops.logical_not(kept))  # (B, K, T)
+    for back in range(1, min(before, places.shape[-1]) + 1):
+        shifted = ops.pad(ids, [(0, 0), (0, 0), (back, 0)])[..., :-back]
+        last = ops.reshape(ops.maximum(beam.step - back, 0), (1,))
+        repeats = ops.logical_and(repeats, shifted == ops.take(ids, last, axis=2))
+    index = (constants.rows + constants.rank)[..., None] * vocabulary + ids
+    counts = ops.segment_sum(
+        ops.reshape(ops.cast(repeats, "int32"), (-1,)),
+        ops.reshape(index, (-1,)),
+        ops.shape(free)[0] * vocabulary,
+    )
+    return ops.where(ops.reshape(counts, (-1, vocabulary)) > 0, LOW, free)
 
 
 def score(
@@ -245,11 +222,11 @@ def score(
     s(Y, X) = log P(Y|X) / lp(Y) + cp(X; Y)     (Wu et al. 2016, equation 14)
     """
     ops = search.ops
-    ranked = log_probs / length_norm(search, length, constants.length_penalty)
+    ranked = log_probs / length_norm(search, length, constants.penalties[0])
     if search.coverage_penalty:
         # cp(X; Y) = β Σ_i log(min(Σ_j a_ij, 1))
         covered = ops.log(ops.clip(coverage, _UNCOVERED, 1.0)) * constants.real
-        ranked = ranked + constants.coverage_penalty * ops.sum(covered, axis=-1)
+        ranked = ranked + constants.penalties[1] * ops.sum(covered, axis=-1)
         # Whatever the penalty, a finished hypothesis is not a missing one.
         ranked = ops.maximum(ranked, LOW / 4)
     return ranked
@@ -325,31 +302,25 @@ def keep(
     rows = ops.take(constants.rows, chosen, axis=0) + constants.rank
     rows = ops.reshape(rows, (-1,))
 
-    def take(structure, places):
+    def take(values, names, places):
         def taken(x):
             return ops.take(x, places, axis=0) if getattr(x, "shape", ()) else x
 
-        return search.map_structure(taken, structure)
+        parts = {name: getattr(values, name) for name in names}
+        return values._replace(**search.map_structure(taken, parts))
 
-    of_hypotheses = take({"state": beam.state, "tokens": beam.tokens}, rows)
-    names = "parents", "ids", "live", "done_ids", "done", "coverage", "met"
-    of_sentences = take({name: getattr(beam, name) for name in names}, chosen)
-    beam = beam._replace(**of_hypotheses, **of_sentences)
-    same = {"banned", "rank", "rows", "places", "min_length"}
-    same |= {"length_penalty", "coverage_penalty"}
-    given = {x: getattr(constants, x) for x in constants._fields if x not in same}
+    beam = take(beam, ("state", "tokens"), rows)
+    names = "parents", "ids", "live", "done_ids", "done", "coverage"
+    constants = take(
+        constants, ("memory", "limits", "prefix", "real", "mildest"), chosen
+    )
     left = constants.rows[: len(chosen)]
-    return beam, constants._replace(**take(given, chosen), rows=left)
+    return take(beam, names, chosen), constants._replace(rows=left)
 
 
 def _is_cache(values):
     """Whether an array has more than two axes: its rows are gathered a step later."""
     return values is not None and len(values.shape) > 2
-
-
-def _count(ops, places):
-    """Counts the true places of each sentence, int (B, 1)."""
-    return ops.sum(ops.cast(places, "int32"), axis=1, keepdims=True)
 
 
 def _pick(ops, values, index, first):

@@ -6,8 +6,6 @@ less. `torch.jit.trace` is deprecated, but `make_fx` took longer and its steps w
 faster.
 """
 
-import collections
-import contextlib
 import functools
 import threading
 from collections.abc import Callable, Hashable
@@ -20,7 +18,7 @@ from keras import ops, tree
 from zoo.backend import Tensor, trace
 from zoo.layers.lora import merged_lora
 
-_keeping = threading.RLock()
+_TRACING = threading.Lock()  # batches may run in several threads
 
 
 def compiled(
@@ -31,76 +29,67 @@ def compiled(
     It takes and returns NumPy arrays; it is kept with the model and reused for the same
     key until the model's variables are replaced (another backbone, quantization).
     """
-    # A partial, since TensorFlow counts the programs of one function as retracings.
-    whole = functools.partial(_share_lora_sums, model, function)
-    return cached_on_model(model, key, functools.partial(_compile, whole))
+    programs = cached_on_model(model)
+    if key not in programs:
+        programs.setdefault(key, _compile(model, function))
+    return programs[key]
 
 
-def cached_on_model(model: Any, key: Hashable, make: Callable[[list[Any]], Any]) -> Any:
-    """Keeps what `make` makes of a model's variables with it, as `compiled` is."""
+def cached_on_model(model: Any) -> dict[Hashable, Any]:
+    """Returns what is kept with a model as long as it has the same variables."""
     variables = list(model.variables)
-    with _keeping:  # two batches at a time may ask for it
-        previous, made = model.__dict__.get("_compiled", ([], {}))
-        if list(map(id, previous)) != list(map(id, variables)):
-            made = {}
-        model.__dict__["_compiled"] = variables, made
-        if key not in made:
-            made[key] = make(variables)
-        return made[key]
+    previous, programs = model.__dict__.get("_compiled", ([], {}))
+    if list(map(id, previous)) != list(map(id, variables)):
+        programs = {}
+        model.__dict__["_compiled"] = variables, programs
+    return programs
 
 
-def _share_lora_sums(model, function, *arrays):
-    """Calls the function, whose steps share the sums of LoRA's matrices."""
-    members = getattr(model, "models", [model])  # of an ensemble
-    # A model of a user's own may be no Keras model.
-    tasks = [task for task in members if isinstance(task, keras.Layer)]
-    with merged_lora(layer for task in tasks for layer in task._flatten_layers()):
-        return function(*arrays)
-
-
-def _compile(function, variables):
+def _compile(model, function):
+    # A partial, since TensorFlow counts the programs of one function as retracings.
+    function = functools.partial(_share_lora_sums(model, function))
     backend = keras.backend.backend()
     if backend == "torch":  # nothing to compile
         import torch
 
-        def run_eagerly(*arrays):
-            with torch.no_grad():
-                outputs = function(*map(ops.convert_to_tensor, arrays))
-            return [ops.convert_to_numpy(output) for output in outputs]
-
-        return run_eagerly
-    if backend == "tensorflow":
+        run = torch.no_grad()(function)
+    elif backend == "tensorflow":
         import tensorflow as tf
 
-        graph = tf.function(function, reduce_retracing=True, autograph=False)
-
-        def run(*arrays):
-            return graph(*map(tf.constant, arrays))
-
+        run = tf.function(function, reduce_retracing=True, autograph=False)
     else:
         import jax
 
+        variables = list(model.variables)
+
         @jax.jit
-        def graph(values, *arrays):
+        def pure(values, *arrays):
             mapping = list(zip(variables, values, strict=True))
             with keras.StatelessScope(state_mapping=mapping):
                 return function(*arrays)
 
         def run(*arrays):
-            return graph([variable.value for variable in variables], *arrays)
+            return pure([variable.value for variable in variables], *arrays)
 
-    # Two batches of a new shape don't both compile it.
-    first: dict[Any, Any] = collections.defaultdict(threading.Lock)
-    known = set()
-
-    def convert(*arrays):
-        shapes = tuple(array.shape for array in arrays)
-        with contextlib.nullcontext() if shapes in known else first[shapes]:
-            outputs = run(*arrays)
-        known.add(shapes)
+    def program(*arrays):
+        outputs = run(*map(ops.convert_to_tensor, arrays))
         return [ops.convert_to_numpy(output) for output in outputs]
 
-    return convert
+    return program
+
+
+def _share_lora_sums(model, function):
+    """The function, whose steps share the sums of LoRA's matrices."""
+    if not any(variable.name.startswith("lora_") for variable in model.variables):
+        return function
+    members = getattr(model, "models", [model])  # of an ensemble
+    layers = [layer for member in members for layer in member._flatten_layers()]
+
+    def shared(*arrays):
+        with merged_lora(layers):
+            return function(*arrays)
+
+    return shared
 
 
 # === Steps traced by torch ===
@@ -146,14 +135,16 @@ def traced(
         (x.shape, x.dtype, x.device) if isinstance(x, torch.Tensor) else repr(x)
         for x in tree.flatten((given, weights))
     )
-    inputs = *weights, *first, *second
-    program = cached_on_model(model, (key, kinds), lambda _: trace(flat, *inputs))
+    programs, key = cached_on_model(model), (key, kinds)
+    with _TRACING:
+        if key not in programs:
+            programs[key] = trace(flat, *weights, *first, *second)
     # The executor's optimizations cost as much as ten steps and gain nothing on a CPU.
     optimize = first[0].device.type != "cpu"
 
     def run(structure):
         with torch.jit.optimized_execution(optimize):
-            return as_first(program(*weights, *_tensors(structure)[0], *second))
+            return as_first(programs[key](*weights, *_tensors(structure)[0], *second))
 
     return run
 

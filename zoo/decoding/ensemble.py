@@ -52,7 +52,7 @@ class Ensemble(KerasDecoder, Translating):
 
     def __init__(self, models: Sequence[Any]) -> None:
         self.models = _checked(models)
-        self.backbone = _Mean(self.models)
+        self.backbone = _Mean([model.backbone for model in self.models])
         self.preprocessor = min(
             (model.preprocessor for model in self.models),
             key=lambda preprocessor: preprocessor.source_length,
@@ -61,7 +61,7 @@ class Ensemble(KerasDecoder, Translating):
     @property
     def variables(self) -> list[Any]:
         """The variables of all members."""
-        return [variable for model in self.models for variable in model.variables]
+        return self.backbone.variables
 
 
 class _Mean:
@@ -73,7 +73,11 @@ class _Mean:
     source_name = "source_ids"
 
     def __init__(self, models):
-        self.models = models
+        self.models = models  # their backbones
+
+    @property
+    def variables(self):
+        return [variable for model in self.models for variable in model.variables]
 
     def encode(self, source_ids):
         return tuple(model.encode(source_ids) for model in self.models)
@@ -95,13 +99,10 @@ class _Mean:
         return _log_mean(logits), states, _mean_weights(weights)
 
     def __call__(self, inputs):
-        return _log_mean([model.backbone(inputs) for model in self.models])
+        return _log_mean([model(inputs) for model in self.models])
 
     def align(self, source_ids, target_ids):
-        weights = [
-            model.backbone.align(source_ids, target_ids) for model in self.models
-        ]
-        return _mean_weights(weights)
+        return _mean_weights([x.align(source_ids, target_ids) for x in self.models])
 
     def align_details(self, source_ids, target_ids):
         # Windows differ between members.
@@ -132,24 +133,17 @@ def _checked(models):
     for place, model in enumerate(models):
         translates = getattr(model, "task_name", None) == "translate"
         if not translates or model.preprocessor is None:
-            without = " with preprocessor=None" if translates else ""
             raise ValueError(
                 f"models[{place}] must be a zoo.models.Translator with a preprocessor. "
-                f"Received: {type(model).__name__}{without}"
+                f"Received: {type(model).__name__}"
             )
     first, *others = (model.preprocessor for model in models)
     for place, other in enumerate(others, start=1):
-        if other.tokenizer.proto != first.tokenizer.proto:
-            sizes = [x.tokenizer.vocabulary_size() for x in (first, other)]
+        same = other.tokenizer.proto == first.tokenizer.proto
+        if not same or other.source_end != first.source_end:
             raise ValueError(
                 "The models of an ensemble must have one tokenizer, the same "
-                f"SentencePiece model. Received: one of {sizes[0]} pieces in models[0] "
-                f"and another, of {sizes[1]}, in models[{place}]"
-            )
-        if other.source_end != first.source_end:
-            raise ValueError(
-                "The models of an ensemble must read sources with one `source_end`. "
-                f"Received: {first.source_end} in models[0] and {other.source_end} in "
-                f"models[{place}]"
+                "SentencePiece model, and one `source_end`. Received: others in "
+                f"models[0] and models[{place}]"
             )
     return tuple(models)

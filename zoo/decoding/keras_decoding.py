@@ -1,7 +1,6 @@
 """How the tasks of Keras decode: compiled, several batches at a time on CPUs."""
 
 import os
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -15,7 +14,6 @@ from zoo.decoding.beam import BeamSearch
 from zoo.decoding.compiled import compiled
 
 MAX_BATCHES = 8  # in memory at a time
-_sharing = threading.Lock()
 
 
 def label_log_probs(logits: Tensor, labels: Tensor) -> Tensor:
@@ -35,23 +33,17 @@ def map_batches(function: Callable[..., Any], batches: Iterable[Any]) -> Iterato
     them.
 
     As many cores are taken as torch has threads, or `OMP_NUM_THREADS` says. Torch's
-    threads are shared out, and callers in several threads take turns.
+    threads are shared out.
     """
     batches = list(batches)
-    if len(batches) < 2:
+    workers = len(batches) if len(batches) < 2 else min(len(batches), _cores())
+    if workers < 2:
         yield from map(function, batches)
-        return
-    workers = min(len(batches), _cores())
-    torch = keras.backend.backend() == "torch"
-    apply = _in_shared_threads if torch and workers > 1 else in_threads
-    yield from apply(workers, function, batches)
+    elif keras.backend.backend() != "torch":
+        yield from in_threads(workers, function, batches)
+    else:
+        import torch
 
-
-def _in_shared_threads(workers, function, batches):
-    """The results of all batches, among which torch's threads are shared out."""
-    import torch
-
-    with _sharing:
         threads = torch.get_num_threads()
 
         def shared(batch):
@@ -60,7 +52,7 @@ def _in_shared_threads(workers, function, batches):
             return function(batch)
 
         try:
-            return list(in_threads(workers, shared, batches))
+            yield from list(in_threads(workers, shared, batches))
         finally:
             torch.set_num_threads(threads)
 
@@ -77,31 +69,43 @@ def _cores():
     if keras.distribution.distribution() or not all("cpu" in name for name in devices):
         return 1
     given = os.environ.get("OMP_NUM_THREADS", "")
-    return min(
-        MAX_BATCHES, usable_cores(), int(given) if given.isdecimal() else MAX_BATCHES
-    )
+    cores = int(given) if given.isdecimal() else MAX_BATCHES
+    return min(MAX_BATCHES, usable_cores(), cores)
 
 
 class KerasDecoder(BatchDecoder):
-    """`BatchDecoder` of Keras models."""
+    """`BatchDecoder` of Keras models, with the contract of their backbone."""
 
     search_class = BeamSearch
     map_batches = staticmethod(map_batches)
 
+    def encode(self, source_ids: Tensor) -> Any:
+        """See `zoo.models.Seq2SeqBackbone.encode`."""
+        return self.backbone.encode(source_ids)
+
+    def start(self, memory: Any) -> Any:
+        """See `zoo.models.Seq2SeqBackbone.start`."""
+        return self.backbone.start(memory)
+
+    def start_for(self, memory: Any, length: int) -> Any:
+        """See `zoo.models.Seq2SeqBackbone.start_for`."""
+        return self.backbone.start_for(memory, length)
+
+    def step(self, token_ids: Tensor, state: Any, memory: Any) -> Any:
+        """See `zoo.models.Seq2SeqBackbone.step`."""
+        return self.backbone.step(token_ids, state, memory)
+
     def label_log_probs(self, source: Any, target_ids: Any, labels: Any) -> Any:
         """See `BatchDecoder.label_log_probs`."""
-        name = self.backbone.source_name  # "images", of a captioner
+        backbone = self.backbone
 
         def function(source, target_ids, labels):
-            inputs = {name: source, "target_ids": target_ids}
-            return (label_log_probs(self.backbone(inputs), labels),)
+            inputs = {backbone.source_name: source, "target_ids": target_ids}
+            return (label_log_probs(backbone(inputs), labels),)
 
-        return compiled(self, "force", function)(source, target_ids, labels)
+        return compiled(backbone, "force", function)(source, target_ids, labels)
 
     def target_alignments(self, source: Any, target_ids: Any, labels: Any) -> Any:
         """See `BatchDecoder.target_alignments`."""
-
-        def function(source_ids, target_ids, labels):
-            return self.backbone.align_details(source_ids, target_ids)
-
-        return compiled(self, "align_details", function)(source, target_ids, labels)
+        run = compiled(self.backbone, "align", self.backbone.align_details)
+        return run(source, target_ids)

@@ -6,20 +6,11 @@ from typing import Any
 import numpy as np
 
 from zoo.checks import positive
-from zoo.decoding.batches import (
-    LONGEST,
-    Rows,
-    batch_shape,
-    by_length,
-    pad_batch,
-    warn_of_parts,
-)
+from zoo.decoding.batches import LONGEST, Rows, by_length, pad_batch
 from zoo.decoding.records import Classification
 from zoo.strings import plain_texts
 from zoo.text.rows import cut_rows
 from zoo.text.translation_arrays import needed_preprocessor
-
-_BESIDE = LONGEST // 8  # words of context on either side of those tagged
 
 
 class Classifying:
@@ -68,18 +59,20 @@ class Classifying:
         logits, classes = class_logits(self, rows, batch_size), self.backbone.classes
         found: list[Any] = [classes[index] for index in logits.argmax(-1)]
         if return_details:
-            given = [texts] if isinstance(texts, str) else list(texts)
+            given = [texts] if isinstance(texts, str) else texts
             attention = attended(self, rows, batch_size)
-            columns = given, found, softmax(logits).tolist(), attention
+            shares = softmax(logits).tolist()
             found = [
                 Classification(
                     text,
                     name,
-                    dict(zip(classes, shares, strict=True)),
+                    dict(zip(classes, row, strict=True)),
                     text.split()[:LONGEST],
                     weights,
                 )
-                for text, name, shares, weights in zip(*columns, strict=True)
+                for text, name, row, weights in zip(
+                    given, found, shares, attention, strict=True
+                )
             ]
         return found[0] if isinstance(texts, str) else found
 
@@ -99,8 +92,7 @@ class Tagging:
         Args:
             sentences: a str, or a list of sentences, each a str or a list of words. A
                 str is cut into words by `zoo.text.split_words`; words are taken as
-                they are. One of more than 512 words is read in parts that overlap, with
-                a warning.
+                they are.
             batch_size: sentences read together. It never changes a result.
 
         Returns:
@@ -111,7 +103,6 @@ class Tagging:
             ValueError: without a preprocessor, or for a batch size that is not a
                 positive integer.
         """
-        positive("batch_size", batch_size)
         sentences = plain_texts(sentences)
         single = isinstance(sentences, str)
         rows = needed_preprocessor(self, "`tag`").split(
@@ -132,34 +123,29 @@ def classify_ids(task: Any, rows: Rows, batch_size: int = 32) -> np.ndarray:
 
 def class_logits(task: Any, rows: Rows, batch_size: int = 32) -> np.ndarray:
     """Returns the logits `(N, classes)` of rows of word ids; see `classify_ids`."""
-    found = _rows_of(task.logits, cut_rows(rows, LONGEST), batch_size)
-    empty = np.zeros((0, len(task.backbone.classes)), "float32")
-    return np.stack(found).astype("float32") if found else empty
+    rows, classes = cut_rows(rows, LONGEST), len(task.backbone.classes)
+    found = np.zeros((len(rows), classes), "float32")
+    for chosen, inputs in _id_batches(rows, batch_size):
+        found[chosen] = task.logits(inputs)[: len(chosen)]
+    return found
 
 
 def attended(task: Any, rows: Rows, batch_size: int = 32) -> list[Any]:
     """Returns each row's `Classification.attention`."""
-    sizes = [min(len(row), LONGEST) for row in rows]
-    cut = [row[:LONGEST] for row in rows]
-    found = _rows_of(task.attention, cut, batch_size)
-    return [
-        None if x is None else x[:size, : size + 1].astype("float32")
-        for x, size in zip(found, sizes, strict=True)
-    ]
-
-
-def _rows_of(function, rows, batch_size):
-    """The rows of what a function of ids returns; None for each if it returns None."""
-    positive("batch_size", batch_size)
+    rows = [row[:LONGEST] for row in rows]
     found: list[Any] = [None] * len(rows)
-    for chosen in by_length(rows, batch_size):
-        ids = pad_batch([rows[i] for i in chosen], batch_size)
-        outputs = function({"token_ids": ids})
-        if outputs is None:
-            break
-        for i, output in zip(chosen, outputs, strict=False):
-            found[i] = output
+    for chosen, inputs in _id_batches(rows, batch_size):
+        weights = task.attention(inputs)
+        for i, output in zip(chosen, [] if weights is None else weights, strict=False):
+            size = len(rows[i])
+            found[i] = output[:size, : size + 1].astype("float32")
     return found
+
+
+def _id_batches(rows, batch_size):
+    for chosen in by_length(rows, positive("batch_size", batch_size)):
+        ids = pad_batch([rows[i] for i in chosen], batch_size)
+        yield chosen, {"token_ids": ids}
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
@@ -172,38 +158,13 @@ def softmax(logits: np.ndarray) -> np.ndarray:
 def tag_words(
     task: Any, rows: Sequence[list[str]], batch_size: int = 64
 ) -> list[list[str]]:
-    """Returns the tag of each word of sentences.
-
-    A sentence of more than `LONGEST` words is read in overlapping parts, with a
-    warning, so that each tag has some context.
-    """
-    positive("batch_size", batch_size)
-    warn_of_parts(rows, LONGEST)
-    parts = [(i, *part) for i, row in enumerate(rows) for part in _parts(row)]
-    tags: list[Any] = [None] * len(parts)
-    words = [part for *_, part in parts]
-    for chosen in by_length(words, batch_size):
-        batch = [words[n] for n in chosen]
-        height, length = batch_shape(batch, batch_size)
-        batch += [[]] * (height - len(batch))
-        inputs = task.preprocessor.arrays(batch, length)
-        logits = task.logits(inputs)
-        for n, scores in zip(chosen, logits, strict=False):
-            tags[n] = task.preprocessor.decode(scores.argmax(-1)[: len(words[n])])
-    results: list[list[str]] = [[] for _ in rows]
-    for (i, kept, _), part_tags in zip(parts, tags, strict=True):
-        results[i] += part_tags[kept]
-    return results
-
-
-def _parts(words):
-    """Returns slices of at most `LONGEST` words, and which of them to keep."""
-    if len(words) <= LONGEST:
-        return [(slice(None), words)]
-    step = LONGEST - 2 * _BESIDE
-    parts = []
-    for start in range(0, len(words), step):
-        first = max(start - _BESIDE, 0)
-        kept = slice(start - first, start - first + step)
-        parts.append((kept, words[first : start + step + _BESIDE]))
-    return parts
+    """Returns the tag of each word of sentences."""
+    tags: list[list[str]] = [[] for _ in rows]
+    for chosen in by_length(rows, positive("batch_size", batch_size)):
+        batch = [rows[i] for i in chosen]
+        shape = pad_batch([[0] * len(row) for row in batch], batch_size).shape
+        batch += [[]] * (shape[0] - len(batch))
+        logits = task.logits(task.preprocessor.arrays(batch, shape[1]))
+        for i, scores in zip(chosen, logits, strict=False):
+            tags[i] = task.preprocessor.decode(scores.argmax(-1)[: len(rows[i])])
+    return tags

@@ -2,7 +2,8 @@
 
 import dataclasses
 import json
-from typing import Any, NoReturn, Self
+import reprlib
+from typing import Any, Self
 
 import numpy as np
 
@@ -27,9 +28,8 @@ class Record:
             >>> record.to_json()[:46]
             '{"text": "Hund", "score": -1.0, "tokens": ["▁H'
         """
-        values = {x.name: getattr(self, x.name) for x in dataclasses.fields(self)}
         return json.dumps(
-            values,
+            vars(self),
             ensure_ascii=False,
             allow_nan=False,
             default=lambda array: np.asarray(array).tolist(),
@@ -51,16 +51,22 @@ class Record:
             >>> Translation.from_json(record.to_json()).alignment.shape
             (2, 1)
         """
-        values = _members(cls, text)
+        values = read_object(text)
+        names = {field.name: field for field in dataclasses.fields(cls)}
+        missing = [x for x in names if names[x].default is not None]
+        odd = [x for x in missing if x not in values] + [*values.keys() - names]
+        cls._require(not odd, f"the members {', '.join(names)}", odd)
+        for name, field in names.items():
+            value = values.get(name)
+            if field.type == list[str]:
+                strings = isinstance(value, list)
+                strings = strings and all(isinstance(x, str) for x in value)
+                cls._require(strings, f"`{name}`, a list of strings", value)
+            elif field.type is str:
+                cls._require(isinstance(value, str), f"`{name}`, a string", value)
         for name, shape in cls._shapes(values).items():
-            if values.get(name) is None and name in _optional(cls):
-                continue
-            values[name] = _numbers(cls, name, values[name], shape)
-            if name == "score":
-                values[name] = float(values[name])
-            if name == "alignment" and values[name].min(initial=0) < 0:
-                wanted = "an object whose `alignment` has no negative weight"
-                _refuse(cls, wanted, "one")
+            if values.get(name) is not None or names[name].default is not None:
+                values[name] = cls._numbers(name, values[name], shape)
         cls._refine(values)
         return cls(**values)
 
@@ -72,6 +78,34 @@ class Record:
     @classmethod
     def _refine(cls, values: dict[str, Any]) -> None:
         """Checks members against each other, and gives arrays their dtypes."""
+
+    @classmethod
+    def _numbers(cls, name: str, value: Any, shape: tuple[int | None, ...]) -> Any:
+        """Returns finite numbers in nested lists as an array of a shape."""
+        wanted = str(shape).replace("None", "any")
+        wanted = f"`{name}` of the shape {wanted} and finite numbers"
+        try:
+            array = np.asarray(value)
+        except ValueError:  # rows of different lengths
+            cls._require(False, wanted, value)
+        if not array.size and 0 in shape:
+            return np.zeros([size or 0 for size in shape])  # no row, or an empty one
+        fits = array.dtype.kind in "iuf" and array.ndim == len(shape)
+        fits = fits and np.isfinite(array).all() and array.size
+        pairs = zip(array.shape, shape, strict=False)
+        fits = fits and all(wished in (None, size) for size, wished in pairs)
+        cls._require(fits, wanted, value)
+        if name == "alignment":
+            cls._require(
+                array.min() >= 0, "`alignment` without negative weights", value
+            )
+        return array.astype(float) if shape else float(array)
+
+    @classmethod
+    def _require(cls, fits: Any, wanted: str, received: Any) -> None:
+        if not fits:
+            kind = f"a {cls.__name__.lower()}'s record must be an object with"
+            raise ValueError(f"{kind} {wanted}. Received: {reprlib.repr(received)}")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -179,15 +213,13 @@ class Translation(Record):
     @classmethod
     def _refine(cls, values: dict[str, Any]) -> None:
         windows = values.get("windows")
-        if (values.get("focus") is None) != (windows is None):
-            wanted = "an object with both `focus` and `windows`, or neither"
-            _refuse(cls, wanted, "one of them")
-        if windows is None:
-            return
-        columns = len(values["source_tokens"])
-        if ((windows < 0) | (windows >= columns) | (windows % 1 != 0)).any():
-            _refuse(cls, "an object whose `windows` are source positions", "others")
-        values["windows"] = windows.astype(int)
+        both = (values.get("focus") is None) == (windows is None)
+        cls._require(both, "both `focus` and `windows`, or neither", "one of them")
+        if windows is not None:
+            columns = len(values["source_tokens"])
+            fits = (windows >= 0) & (windows < columns) & (windows % 1 == 0)
+            cls._require(fits.all(), "`windows` of source positions", windows)
+            values["windows"] = windows.astype(int)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -251,9 +283,8 @@ class Caption(Record):
     @classmethod
     def _refine(cls, values: dict[str, Any]) -> None:
         image = values["image"]
-        if (image % 1).any() or image.min(initial=0) < 0 or image.max(initial=0) > 255:
-            received = f"numbers from {image.min():g} to {image.max():g}"
-            _refuse(cls, "an object whose `image` has bytes, 0 to 255", received)
+        fits = (image % 1 == 0) & (image >= 0) & (image <= 255)
+        cls._require(fits.all(), "an `image` of bytes, 0 to 255", image)
         values["image"] = image.astype("uint8")
 
 
@@ -313,14 +344,10 @@ class Classification(Record):
     @classmethod
     def _refine(cls, values: dict[str, Any]) -> None:
         shares = values["probabilities"]
-        if not isinstance(shares, dict) or values["label"] not in shares:
-            wanted = "an object whose `probabilities` have its `label`"
-            _refuse(cls, wanted, repr(shares))
+        fits = isinstance(shares, dict) and values["label"] in shares
+        cls._require(fits, "`probabilities`, one of them its `label`'s", shares)
         for name, share in shares.items():
-            shares[name] = float(_numbers(cls, "probabilities", share, ()))
-
-
-# === JSON ===
+            shares[name] = cls._numbers("probabilities", share, ())
 
 
 def read_object(text: str) -> dict[str, Any]:
@@ -338,54 +365,3 @@ def read_object(text: str) -> dict[str, Any]:
             f"a record must be a JSON object. Received: {type(values).__name__}"
         )
     return values
-
-
-def _optional(cls):
-    """The names of the attributes that may be None."""
-    return [x.name for x in dataclasses.fields(cls) if x.default is None]
-
-
-def _members(cls, text):
-    """Returns the attributes that a JSON object has; their names and texts fit."""
-    values, fields = read_object(text), dataclasses.fields(cls)
-    names, optional = [field.name for field in fields], _optional(cls)
-    missing = [x for x in names if x not in values and x not in optional]
-    unknown = [name for name in values if name not in names]
-    if missing or unknown:
-        received = f"{missing[0]!r} missing" if missing else repr(unknown[0])
-        _refuse(cls, f"an object with the members {', '.join(names)}", received)
-    for name in (field.name for field in fields if field.type is str):
-        if not isinstance(values[name], str):
-            _refuse(cls, f"an object whose `{name}` is a string", repr(values[name]))
-    for name in (field.name for field in fields if field.type == list[str]):
-        texts = values[name]
-        if not isinstance(texts, list) or not all(isinstance(x, str) for x in texts):
-            _refuse(cls, f"an object whose `{name}` is a list of strings", repr(texts))
-    return values
-
-
-def _numbers(cls, name, value, shape):
-    """Returns finite numbers in nested lists as an array of a shape."""
-    told = str(shape).replace("None", "any")
-    wanted = f"an object whose `{name}` has the shape {told} and finite numbers"
-    try:
-        array = np.asarray(value)
-    except ValueError:  # rows of different lengths
-        _refuse(cls, wanted, "rows of different lengths")
-    if not array.size and 0 in shape:
-        return np.zeros([size or 0 for size in shape])  # no row, or none with a number
-    if array.dtype.kind not in "iuf" or not np.isfinite(array).all():
-        _refuse(cls, wanted, repr(value))
-    fits = array.ndim == len(shape) and all(
-        size == wished if wished is not None else size > 0
-        for size, wished in zip(array.shape, shape, strict=True)
-    )
-    if not fits:
-        _refuse(cls, wanted, f"the shape {array.shape}")
-    return array.astype(float)
-
-
-def _refuse(cls: type, wanted: str, received: str) -> NoReturn:
-    received = received if len(received) <= 60 else f"{received[:60]} …"
-    what = f"a {cls.__name__.lower()}'s record"
-    raise ValueError(f"{what} must be {wanted}. Received: {received}")

@@ -6,11 +6,12 @@ import numpy as np
 
 from zoo.checks import positive
 from zoo.decoding.batch_decoding import perplexity_from
-from zoo.decoding.batches import LONGEST, Rows, by_length, pad_batch, warn_of_parts
+from zoo.decoding.batches import LONGEST, Rows, by_length, pad_batch
 from zoo.ids import END_ID
 from zoo.strings import plain_texts
 from zoo.text.translation_arrays import needed_preprocessor
 from zoo.text.vocabulary import lay_out
+from zoo.warn import warn_caller
 
 SEGMENT = 35  # words read at once if the state is carried over
 
@@ -91,10 +92,12 @@ def score_rows(task: Any, rows: Rows, batch_size: int = 32) -> np.ndarray:
     """
     positive("batch_size", batch_size)
     read = [[END_ID, *row] for row in rows]
-    if task.backbone.cell == "lstmn":
-        # An end token precedes each row.
-        anew = ": an LSTMN's tapes start anew with each"
-        warn_of_parts(rows, LONGEST - 1, anew)
+    long = sum(len(row) >= LONGEST for row in rows)  # an end token precedes each
+    if long and task.backbone.cell == "lstmn":
+        warn_caller(
+            f"{long} of {len(rows)} texts have more than {LONGEST - 1} words and were "
+            "read in parts: an LSTMN's tapes start anew with each"
+        )
     totals = np.zeros(len(rows))
     for chosen in by_length(read, batch_size):
         inputs = pad_batch([read[i] for i in chosen], batch_size)

@@ -1,6 +1,5 @@
 """Batched beam search over the four-method contract. Imports no Keras."""
 
-import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,16 +11,12 @@ from zoo.decoding.beam_state import (
     LOW,
     BeamState,
     SearchConstants,
-    initial_scores,
     keep,
     length_norm,
     step,
 )
-from zoo.decoding.lexical_constraints import make_terms
 from zoo.ids import END_ID, PAD_ID, START_ID
 
-# Arguments of a compiled program.
-SETTINGS = "length_penalty", "coverage_penalty", "min_length"
 ARGUMENTS = (
     *("beam_size", "length_penalty", "coverage_penalty", "n_best"),
     *("length_normalization", "min_length", "banned_ids", "start_id", "end_id"),
@@ -65,16 +60,14 @@ class Search:
         n_best: int = 1,
         length_normalization: str = "gnmt",
         min_length: int = 0,
-        banned_ids: Sequence[int] | None = (),
+        banned_ids: Sequence[int] = (),
         start_id: int = START_ID,
         end_id: int = END_ID,
-        no_repeat_ngram_size: int | None = 0,
+        no_repeat_ngram_size: int = 0,
     ) -> None:
         self.beam_size = integer("beam_size", beam_size, 1)
-        self.length_penalty = float(zero_or_above("length_penalty", length_penalty))
-        self.coverage_penalty = float(
-            zero_or_above("coverage_penalty", coverage_penalty)
-        )
+        self.length_penalty = zero_or_above("length_penalty", length_penalty)
+        self.coverage_penalty = zero_or_above("coverage_penalty", coverage_penalty)
         self.n_best = integer("n_best", n_best, 1)
         if n_best > beam_size:
             raise ValueError(
@@ -88,11 +81,9 @@ class Search:
         self.start_id = integer("start_id", start_id, 0)
         self.end_id = integer("end_id", end_id, 0)
         self.no_repeat_ngram_size = integer(
-            "no_repeat_ngram_size",
-            0 if no_repeat_ngram_size is None else no_repeat_ngram_size,
-            0,
+            "no_repeat_ngram_size", no_repeat_ngram_size, 0
         )
-        self.banned_ids = tuple(integer("banned_ids", x, 0) for x in banned_ids or ())
+        self.banned_ids = tuple(integer("banned_ids", x, 0) for x in banned_ids)
         if self.end_id in self.banned_ids:
             raise ValueError(
                 f"`banned_ids` must not hold that of the end token, {end_id}; "
@@ -103,22 +94,15 @@ class Search:
         """Returns the constructor's arguments."""
         return {name: getattr(self, name) for name in ARGUMENTS}
 
-    def settings(self) -> np.ndarray:
-        """Returns the penalties and the minimum length, an argument of a program."""
-        return np.array([getattr(self, name) for name in SETTINGS], "float32")
-
-    def banned(self) -> np.ndarray:
-        """Returns `banned_ids` as int32, padded with -1 to one of few lengths."""
-        width = 1 << max(len(self.banned_ids) - 1, 0).bit_length()
-        padded = *self.banned_ids, *[-1] * (width - len(self.banned_ids))
-        return np.array(padded, "int32")
-
-    def program(self, model: Any, steps: int, names: Sequence[str] = ()) -> Any:
-        """Returns the search as a function of NumPy arrays, `steps` wide.
-
-        Its arguments are `source_ids`, `limits` and those of `__call__` with these
-        names; it returns `(ids, scores)`.
-        """
+    def find(
+        self,
+        model: Any,
+        source: np.ndarray,
+        limits: np.ndarray,
+        steps: int,
+        prefix: np.ndarray | None = None,
+    ) -> Sequence[np.ndarray]:
+        """`__call__` of NumPy arrays, in as few programs as can be."""
         raise NotImplementedError
 
     def __call__(
@@ -128,11 +112,7 @@ class Search:
         limits: Tensor | None = None,
         steps: int | None = None,
         prefix: Tensor | None = None,
-        completions: Tensor | None = None,
-        terms: Tensor | None = None,
-        firsts: Tensor | None = None,
-        banned: Tensor | None = None,
-        settings: Tensor | None = None,
+        penalties: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Searches for the best translations of a batch.
 
@@ -148,105 +128,81 @@ class Search:
             prefix: int `(B, steps)`: tokens that every hypothesis has in their places,
                 0 where it is free. Their log-probabilities count. At the limit the end
                 token is taken anyway.
-            completions: int `(B, V)`: words that may stand in the place of the prefix's
-                last n tokens, if bit n is set, n > 0; bit 0 is set for words that may
-                follow the prefix, all if for none. Default: none.
-            terms: int `(B, C)`: tokens of the terms that a hypothesis must hold, one
-                term after the other, then 0. The beam has C more places.
-            firsts: int `(B, C)`: for each, the place of its term's first token.
-            banned: int `(n,)`: replaces the search's `banned_ids`; -1 for none.
-            settings: float `(3,)`: replaces the search's `settings()`; its zeros stay.
+            penalties: float `(2,)`: replaces the penalties of length and coverage that
+                are not 0.
 
         Returns:
-            `(ids, scores)`: int `(B, K, steps)`, K the places of the beam, best first,
-            padded with 0 after the end token, and float32 `(B, K)`; a missing
-            hypothesis scores -1e9. They have no gradient.
+            `(ids, scores)`: int `(B, K, steps)`, best first, padded with 0 after the
+            end token, and float32 `(B, K)`; a missing hypothesis scores -1e9. They have
+            no gradient.
 
         Raises:
             ValueError: without `steps` if a graph is traced for unknown lengths, or
                 outside a graph if a sentence has no hypothesis, as with logits of NaN.
         """
-        ops, search = self.ops, self
+        ops = self.ops
         source_ids = ops.convert_to_tensor(source_ids)
-        if limits is None or steps is None:
-            limits, steps = self._lengths(source_ids, limits, steps)
-        if terms is not None:
-            search = copy.copy(self)
-            search.beam_size += int(terms.shape[1])
+        if steps is None:
+            steps = self._steps(source_ids, limits)
+        if limits is None:
+            limits = self.default_limits(source_ids)
         memory = model.encode(source_ids)
-        given = prefix, completions, banned, terms, firsts
-        constants = search.constants(
-            memory, source_ids, limits, steps, self.beam_size, given, settings
-        )
         if hasattr(model, "start_for"):
             state = model.start_for(memory, steps)
         else:
             state = model.start(memory)
-        beam = search.run(model, search.initial(state, constants), constants, steps)
-        scores, order = self.top_k(beam.done, search.beam_size)
+        constants = self._constants(
+            memory, source_ids, limits, steps, prefix, penalties
+        )
+        beam = self.run(model, self._initial(state, constants), constants, steps)
+        scores, order = self.top_k(beam.done, self.beam_size)
         ids = ops.take_along_axis(beam.done_ids, order[..., None], axis=1)
         if (found := self.values_of(scores)) is not None:
             check_found(found, range(len(found)), "source_ids")
         return ids, scores
 
-    def constants(
-        self,
-        memory: Any,
-        source_ids: Tensor,
-        limits: Tensor,
-        steps: int,
-        width: int,
-        given: Sequence[Any],
-        settings: Any = None,
-    ) -> SearchConstants:
-        """Returns the constants of a search; `given` and the rest are of `__call__`."""
+    def _steps(self, source_ids, limits):
+        """Returns the width of the result."""
+        if limits is None and source_ids.shape[1] is not None:
+            return self.default_steps(source_ids.shape[1])
+        if limits is None or (values := self.values_of(limits)) is None:
+            raise ValueError(
+                "`steps` must be given where the lengths are not known. Received: "
+                f"source_ids {tuple(source_ids.shape)}, steps=None"
+            )
+        return int(values.max(initial=1))
+
+    def _constants(self, memory, source_ids, limits, steps, prefix, penalties):
+        """Returns the `SearchConstants`."""
         ops, batch = self.ops, self.ops.shape(source_ids)[0]
-        prefix, completions, banned, terms, firsts = given
-        if banned is None and self.banned_ids:
-            banned = self.banned()
-        if prefix is not None and completions is None:
-            completions = ops.zeros((batch, 1))
-        settings = self.settings() if settings is None else settings
-        settings = ops.convert_to_tensor(settings, dtype="float32")
+        if penalties is None:
+            penalties = self.penalties()
+        penalties = ops.convert_to_tensor(penalties, dtype="float32")
         limits = ops.cast(limits, "int32")[:, None]
-        prefix, completions, banned, terms, firsts = (
-            None if x is None else ops.cast(x, "int32")
-            for x in (prefix, completions, banned, terms, firsts)
-        )
-        if terms is not None:
-            width += ops.sum(ops.cast(terms != PAD_ID, "int32"), axis=1, keepdims=True)
-            terms = make_terms(ops, terms, firsts)
         real = None
         if self.coverage_penalty:  # which alone asks for it, and only of text
             real = ops.cast(ops.not_equal(source_ids, PAD_ID), "float32")[:, None]
         return SearchConstants(
             memory,
             limits,
-            prefix,
-            completions,
-            banned,
-            terms,
-            width,
+            None if prefix is None else ops.cast(prefix, "int32"),
             real,
-            settings[0],
-            settings[1],
-            settings[2],
-            length_norm(self, ops.cast(limits, "float32"), settings[0]),
+            penalties,
+            length_norm(self, ops.cast(limits, "float32"), penalties[0]),
             ops.arange(self.beam_size, dtype="int32")[None],
             ops.arange(batch, dtype="int32")[:, None] * self.beam_size,
             ops.arange(steps, dtype="int32")[None, None],
         )
 
-    def initial(self, state: Any, constants: SearchConstants) -> BeamState:
+    def _initial(self, state, constants):
         """Returns the beam before the first step, from a model's first state."""
         ops, beams = self.ops, self.beam_size
         batch, steps = ops.shape(constants.rows)[0], ops.shape(constants.places)[-1]
-        terms, coverage, met = constants.terms, (), ()
+        coverage = ()
         if self.coverage_penalty:
             shape = batch, beams, ops.shape(constants.real)[-1]
             coverage = ops.zeros(shape, "float32")
-        if terms is not None:
-            met = ops.zeros((batch, beams, terms.ids.shape[1]), dtype="bool")
+        first = ops.cast(ops.where(constants.rank == 0, 0.0, LOW), "float32")
         return BeamState(
             step=ops.zeros((), dtype="int32"),
             # Only the state has a row per hypothesis; the memory is not copied.
@@ -255,27 +211,15 @@ class Search:
             parents=ops.tile(constants.rank, (batch, 1)) if beams > 1 else (),
             tokens=ops.full((batch * beams,), self.start_id, dtype="int32"),
             ids=ops.zeros((batch, beams, steps), dtype="int32"),
-            live=initial_scores(self, batch),
+            live=ops.tile(first, (batch, 1)),  # of one hypothesis
             done_ids=ops.zeros((batch, beams, steps), dtype="int32"),
             done=ops.full((batch, beams), LOW, dtype="float32"),
             coverage=coverage,
-            met=met,
         )
 
-    def _lengths(self, source_ids, limits, steps):
-        """Returns the limits and the width of the result."""
-        if limits is None:
-            limits = self.default_limits(source_ids)
-            if steps is None and source_ids.shape[1] is not None:
-                steps = self.default_steps(source_ids.shape[1])
-        elif steps is None and self.values_of(limits) is not None:
-            steps = int(self.values_of(limits).max(initial=1))
-        if steps is None:
-            raise ValueError(
-                "`steps` must be given where the lengths are not known. Received: "
-                f"source_ids {tuple(source_ids.shape)}, steps=None"
-            )
-        return limits, steps
+    def penalties(self) -> np.ndarray:
+        """Returns the penalties of length and coverage, an argument of a program."""
+        return np.array([self.length_penalty, self.coverage_penalty], "float32")
 
     def default_limits(self, source_ids: Tensor) -> Tensor:
         """Returns each sentence's default maximum length, int32 `(B,)`."""

@@ -1,13 +1,10 @@
 """`Translating`, the methods of a translator that take text. Imports no Keras."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from zoo.checks import integer, positive
 from zoo.decoding.batch_decoding import (
     BatchDecoder,
-    align_ids,
-    check_max_length,
     nest_results,
     perplexity_from,
     score_ids,
@@ -16,13 +13,14 @@ from zoo.decoding.batch_decoding import (
 )
 from zoo.decoding.batches import LONGEST
 from zoo.decoding.constraints import (
-    read_constraints,
-    replace_unknown_tokens,
+    read_banned,
+    read_prefixes,
+    replace_unknown_words,
     source_words,
 )
 from zoo.decoding.records import Translation
 from zoo.ids import UNKNOWN_ID
-from zoo.strings import check_texts, plain_texts, read_texts
+from zoo.strings import check_texts, describe, plain_texts, read_texts
 from zoo.text.rows import cut_rows
 from zoo.text.translation_arrays import needed_preprocessor
 
@@ -68,9 +66,8 @@ class Translating(BatchDecoder):
         min_length: int = 0,
         prefix: str | Sequence[str] | None = None,
         banned: str | Iterable[str] = (),
-        terms: Mapping[str, str] | Sequence[Mapping[str, str]] | None = None,
         replace_unknown: bool = False,
-        no_repeat_ngram_size: int | None = 0,
+        no_repeat_ngram_size: int = 0,
     ) -> Any:
         """Translates text.
 
@@ -88,23 +85,16 @@ class Translating(BatchDecoder):
                 "gnmt" ((5 + |Y|) / 6)^α (Wu et al. 2016, equation 14), "plain" |Y|^α.
             min_length: minimum pieces of a translation, the end token included.
             prefix: the beginning of the translations: a str, or a list of one for each
-                text, "" for none. Its last word may go on: "Zw" may become "Zwei", by
-                whichever pieces are likely; after a space at its end it does not. Its
-                log-probability counts, and the default `max_length` starts at its end.
-                A blank text's prefix is unused.
+                text, "" for none. Its log-probability counts, and the default
+                `max_length` starts at its end. A blank text's prefix is unused.
             banned: pieces to avoid (except in a prefix), as in a record's `tokens` or
                 as words, "Hund" for "▁Hund". A word can still be spelled with smaller
                 pieces. "<unk>" can be banned too.
-            terms: words of the source and what must translate them, {"street":
-                "Straße"}: a dict for all texts, or a list of one for each. If a text
-                has the word, spelled as here, its translation has the pieces of the
-                other in a row. It is the search of Post & Vilar 2018; for each of these
-                pieces the beam has one more place.
             replace_unknown: whether each `<unk>` becomes the source word with the
                 highest attention (Luong et al. 2015, section 4), in a record's tokens
                 too. Without attention it stays.
             no_repeat_ngram_size: n for which no translation has the same n pieces in a
-                row twice, unless a prefix or term asks for it; 0 disables it.
+                row twice, unless a prefix asks for it; 0 disables it.
 
         Returns:
             A str for a str, a list for a list; with `n_best` > 1, a list of at most
@@ -117,15 +107,12 @@ class Translating(BatchDecoder):
             TypeError: for a text or prefix that is not a str; the message gives its
                 position.
             ValueError: for a beam, penalty, length or count out of range, a prefix that
-                leaves no room within `max_length`, another number of prefixes than of
-                texts, a banned piece that is not in the vocabulary, a term that is
-                blank, unknown, banned or too long, or without a preprocessor.
+                leaves no room within `max_length` or has unknown pieces, another number
+                of prefixes than of texts, a banned piece that is not in the vocabulary,
+                or without a preprocessor.
         """
         preprocessor = needed_preprocessor(self, "`translate`")
         texts, single = read_texts(texts)
-        if max_length is not None:
-            integer("max_length", max_length, 1)
-        given = read_constraints(preprocessor, texts, max_length, prefix, banned, terms)
         search = self.search_class(
             beam_size,
             length_penalty,
@@ -133,123 +120,34 @@ class Translating(BatchDecoder):
             n_best,
             length_normalization,
             min_length,
-            given.banned_ids,
+            read_banned(preprocessor, banned) if banned != () else (),
             no_repeat_ngram_size=no_repeat_ngram_size,
         )
-        check_max_length(search, max_length)
-        integer("batch_size", batch_size, 1)
+        prefixes = None
+        if prefix is not None:
+            prefixes = read_prefixes(preprocessor, prefix, len(texts))
         sources = preprocessor.encode(texts)
-        found = search_ids(
-            self,
-            sources,
-            search,
-            max_length,
-            batch_size,
-            given.prefixes,
-            given.completions,
-            given.terms,
-        )
+        found = search_ids(self, sources, search, max_length, batch_size, prefixes)
         rows = [(i, ids, score) for i, best in enumerate(found) for ids, score in best]
-        words = {}
+        written = preprocessor.decode([ids for _, ids, _ in rows])
+        details = range(len(rows)) if return_details else []
         if replace_unknown:
-            unknown = sorted({i for i, ids, _ in rows if UNKNOWN_ID in ids})
-            read = [[column[i] for i in unknown] for column in (texts, sources)]
-            words = dict(zip(unknown, source_words(preprocessor, *read), strict=True))
-        written = self._written(
-            sources, rows, return_details, batch_size, words, given.surfaces
-        )
-        return nest_results(rows, written, len(texts), n_best, single)
-
-    def _written(self, sources, rows, details, batch_size, words, prefixes):
-        """The text or record of each hypothesis `(i, ids, score)` of source i.
-
-        Unknown tokens become the `words` of their source, or those of their prefix.
-        """
-        preprocessor = self.preprocessor
-        texts = preprocessor.decode([ids for _, ids, _ in rows])
-        aligned = [
-            n
-            for n, (i, ids, _) in enumerate(rows)
-            if details or (UNKNOWN_ID in ids and (i in words or i in prefixes))
-        ]
-        alignments = align_ids(
-            self,
-            [sources[rows[n][0]] for n in aligned],
-            [rows[n][1] for n in aligned],
+            words = source_words(preprocessor, texts, sources)
+            details = details or [
+                n for n, row in enumerate(rows) if UNKNOWN_ID in row[1]
+            ]
+        records = self._records(
+            [sources[rows[n][0]] for n in details],
+            [rows[n][1] for n in details],
+            [written[n] for n in details],
+            [rows[n][2] for n in details],
             batch_size,
         )
-        for n, alignment in zip(aligned, alignments, strict=True):
-            i, ids, score = rows[n]
-            text, tokens = replace_unknown_tokens(
-                texts[n],
-                preprocessor.pieces(ids),
-                alignment[0],
-                words.get(i, ()),
-                prefixes.get(i, ()),
-            )
-            if details:
-                source = preprocessor.pieces(sources[i])
-                text = Translation(text, score, tokens, source, *alignment)
-            texts[n] = text
-        return texts
-
-    def score(
-        self, sources: Any, targets: Any, per_token: bool = False, batch_size: int = 64
-    ) -> Any:
-        """Computes the log-probability of given translations, log P(target | source).
-
-        The end token counts. A source is cut as in `translate`, a target after 511
-        pieces, both with a warning.
-
-        Args:
-            sources: a str, or a list of str, none of them blank.
-            targets: a str, or a list of as many str, split into pieces as in training.
-                A `zoo.decoding.Translation` instead of a str has its own pieces scored,
-                so that a result of `translate` with `length_penalty=0` keeps its score.
-                The pieces must be in the vocabulary, unlike words from
-                `replace_unknown`.
-            per_token: whether to return the tokens' log-probabilities instead of their
-                sum.
-            batch_size: sentences read together. It never changes a result.
-
-        Returns:
-            A float for a str, a list of floats for a list. Per token, arrays
-            `(tokens + 1,)` instead of floats, the end token's last.
-
-        Raises:
-            TypeError: for a text that is not a str; the message gives its position.
-            ValueError: for lists of different lengths, a blank source, a record's token
-                that is not in the vocabulary, or without a preprocessor.
-        """
-        sources, _, source_ids, target_ids = self._given(sources, targets, batch_size)
-        rows = score_ids(self, source_ids, target_ids, batch_size)
-        scores = rows if per_token else [total(row) for row in rows]
-        return scores[0] if isinstance(sources, str) else scores
-
-    def align(self, sources: Any, targets: Any, batch_size: int = 64) -> Any:
-        """Computes the alignment of given translations.
-
-        It takes the arguments of `score`, and raises the same errors.
-
-        Returns:
-            A `zoo.decoding.Translation` for a str, a list of them for a list, with the
-            alignment (which `plot()` draws), the log-probability as the score, and
-            those of the tokens as `log_probs`. If a target was cut, its text is whole
-            and its tokens are the first ones.
-        """
-        sources, texts, *pairs = self._given(sources, targets, batch_size)
-        log_probs = score_ids(self, pairs[0], pairs[1], batch_size)
-        alignments = align_ids(self, pairs[0], pairs[1], batch_size)
-        pieces = self.preprocessor.pieces
-        records = [
-            Translation(  # type: ignore[misc]  # the alignment's fields come before
-                text, total(row), pieces(target), pieces(source), *found, log_probs=row
-            )
-            for text, source, target, row, found in zip(
-                texts, *pairs, log_probs, alignments, strict=True
-            )
-        ]
-        return records[0] if isinstance(sources, str) else records
+        for n, record in zip(details, records, strict=True):
+            if replace_unknown:
+                record = replace_unknown_words(record, words[rows[n][0]])
+            written[n] = record if return_details else record.text
+        return nest_results(rows, written, len(texts), n_best, single)
 
     def perplexity(self, sources: Any, targets: Any, batch_size: int = 64) -> float:
         """Computes exp of the mean negative log-likelihood of pieces and end tokens.
@@ -258,34 +156,33 @@ class Translating(BatchDecoder):
         ValueError without texts. Perplexities of models with different tokenizers are
         not comparable.
         """
-        *_, source_ids, target_ids = self._given(sources, targets, batch_size)
-        log_probs = score_ids(self, source_ids, target_ids, batch_size)
+        sources, _, ids, _ = self._read_pairs(sources, targets)
+        log_probs = score_ids(self, sources, ids, batch_size)
         if not log_probs:
             raise ValueError("There must be a translation. Received: none")
         return perplexity_from(sum(map(total, log_probs)), sum(map(len, log_probs)))
 
-    def _given(self, sources, targets, batch_size):
-        """The sources, the texts of the targets, and the ids of both."""
-        positive("batch_size", batch_size)
+    def _record(self, source, ids, text, score, alignment, log_probs):
+        tokens, source_tokens = map(self.preprocessor.pieces, (ids, source))
+        return Translation(
+            text, score, tokens, source_tokens, *alignment, log_probs=log_probs
+        )
+
+    def _read_pairs(self, sources, targets):
         preprocessor = needed_preprocessor(self, "Reading a translation")
-        sources, targets = plain_texts(sources), plain_texts(targets)
-        single = isinstance(targets, (str, Translation))
-        if isinstance(sources, str) != single:
-            raise ValueError(
-                "sources and targets must both be one text or both be lists. "
-                f"Received: {type(sources).__name__} and {type(targets).__name__}"
-            )
-        source_texts = check_texts(sources, "sources")
-        if single:
-            targets = [targets]
-        elif not isinstance(targets, (list, tuple)):
+        source_texts, single = read_texts(sources, "sources")
+        given = plain_texts(targets)
+        one = isinstance(given, (str, Translation))
+        targets = [given] if one else given
+        if not isinstance(targets, list):
             targets = check_texts(targets, "targets")
         texts = [x.text if isinstance(x, Translation) else x for x in targets]
         texts = check_texts(texts, "targets")
-        if len(source_texts) != len(texts):
+        if len(source_texts) != len(texts) or single != one:
             raise ValueError(
-                "sources and targets must hold equally many texts. "
-                f"Received: {len(source_texts)} and {len(texts)}"
+                "sources and targets must both be one text, or lists of equally many. "
+                f"Received: {len(source_texts)} in {describe(sources)} and "
+                f"{len(texts)} in {describe(given)}"
             )
         source_ids = preprocessor.encode(source_texts)
         for place, ids in enumerate(source_ids):
@@ -302,7 +199,7 @@ class Translating(BatchDecoder):
         rows = [_own_ids(preprocessor.tokenizer, x, i) for i, x in records.items()]
         for i, ids in zip(records, cut_rows(rows, LONGEST - 1, "pieces"), strict=True):
             target_ids[i] = ids
-        return sources, texts, source_ids, target_ids
+        return source_ids, texts, target_ids, single
 
 
 def _own_ids(tokenizer, record, place):

@@ -13,6 +13,12 @@ GROUPS = 4  # of rows of like length: a shape each to compile
 _LABELLED = ("target_ids", "token_ids", "word_ids")
 
 
+def is_long_text(x: Any, y: Any, batch_size: int) -> bool:
+    """Whether arrays are of ids alone, and of several batches."""
+    ids = isinstance(x, dict) and all(part.ndim == 2 for part in x.values())
+    return ids and len(y) > batch_size
+
+
 class ByLength(keras.utils.PyDataset):
     """Batches of arrays whose rows are of like length, in at most `GROUPS` widths.
 

@@ -63,11 +63,6 @@ class SentimentClassifier(Classifying, TextTask, keras_hub.models.TextClassifier
             y = np.array([names.index(label) for label in y])
         return super().preprocess_samples(x, y, sample_weight)
 
-    @property
-    def class_names(self) -> list[str]:
-        """The classes, which `fit`'s `class_weight` may name."""
-        return self.backbone.classes
-
     def logits(self, inputs: Any) -> Any:
         backbone = self.backbone
         run = compiled(self, "classify", lambda ids: (backbone({"token_ids": ids}),))

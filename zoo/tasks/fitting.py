@@ -7,7 +7,10 @@ from typing import Any
 import keras
 from keras import ops
 
-from zoo.tasks.fit_inputs import BATCH_SIZE, Reader, are_batches, holds_ids, weighted
+from zoo.tasks.batches_by_length import ByLength, is_long_text
+from zoo.tasks.fit_inputs import Reader, are_batches, weighted
+
+BATCH_SIZE = 32  # Keras's own
 
 
 class TextFitMixin:
@@ -19,10 +22,10 @@ class TextFitMixin:
 
     - two lists, tuples, NumPy arrays or columns of a table: `fit(sources, targets)`, or
       the tuple `(sources, targets)`, as a third its weights, one number a text;
-    - a list of pairs, or a NumPy array `(N, 2)`;
+    - a list of pairs;
     - a dict, a pandas or a Hugging Face table, with columns named by `text_columns`;
-    - batches of any of these, from a `tf.data.Dataset` (whose single texts are batched
-      by `batch_size`), a `keras.utils.PyDataset` or a generator.
+    - batches of any of these, from a `tf.data.Dataset`, a `keras.utils.PyDataset` or a
+      generator.
 
     `validation_data` is any of them. What is not batches is preprocessed at once.
     `fit` makes batches of texts of like length of it, in few widths, which it shuffles;
@@ -33,20 +36,12 @@ class TextFitMixin:
     Ids, a dict of integer arrays or batches of them, are left as they are; a task
     without a preprocessor takes nothing else.
 
-    `class_weight` is Keras's, a dict of class numbers or names (of classes or tags) to
-    weights; it multiplies all other weights, those of real words included.
-
     A `ValueError` tells what can't be taken, before any step.
     """
 
     text_columns: tuple[str, ...] = ("text",)
     text_inputs = 1
     accuracy_among = "weighted_metrics"  # the argument of `compile`
-
-    @property
-    def class_names(self) -> list[str]:
-        """Names that `class_weight` may have; none for models of text."""
-        return []
 
     def preprocess_samples(
         self, x: Any, y: Any = None, sample_weight: Any = None
@@ -174,26 +169,21 @@ class TextFitMixin:
         signature = inspect.signature(method)
         given = signature.bind(self, *args, **kwargs).arguments
         given |= given.pop("kwargs", {})  # Keras's own
-        labelled = "y" in signature.parameters
-        reader = Reader(self, labelled, given.pop("class_weight", None))
+        reader = Reader(self, "y" in signature.parameters)
         data = {key: given.pop(key, None) for key in ("x", "y", "sample_weight")}
-        size = given.get("batch_size")
-        read = reader.read(**data, batch_size=size)
+        x, y, sample_weight = reader.read(**data)
         whole = given.get("validation_split") or given.get("steps_per_epoch")
-        x = data["x"][0] if isinstance(data["x"], tuple) else data["x"]
-        text = not holds_ids(x)  # ids stay as they are
-        if name == "fit" and text and given.get("shuffle", True) and not whole:
-            read = reader.by_length(*read, size or BATCH_SIZE)
-        if are_batches(read[0]):
+        if name == "fit" and given.get("shuffle", True) and not whole:
+            size = given.get("batch_size") or BATCH_SIZE
+            text = data["x"][0] if isinstance(data["x"], tuple) else data["x"]
+            if reader.reads(text) and is_long_text(x, y, size):
+                x, y, sample_weight = ByLength((x, y, sample_weight), size), None, None
+        if are_batches(x):
             given.pop("batch_size", None)
-        given |= {
-            key: part
-            for key, part in zip(data, read, strict=True)
-            if key in signature.parameters
-        }
+        read = {"x": x, "y": y, "sample_weight": sample_weight}
+        given |= {key: read[key] for key in read if key in signature.parameters}
         if (held_out := given.get("validation_data")) is not None:
-            size = given.get("validation_batch_size")
-            read = Reader(self).read(held_out, batch_size=size)
+            read = Reader(self).read(held_out)
             given["validation_data"] = read[0] if are_batches(read[0]) else read
         kept = name in ("evaluate", "predict")
         with self.values_kept() if kept else contextlib.nullcontext():

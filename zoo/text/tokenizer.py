@@ -30,9 +30,7 @@ def train_tokenizer(
     Pieces 0 to 3 are `<pad>`, `<unk>`, `<s>` and `</s>`. Every character of `texts`
     becomes a piece, and digits are never joined. With one version of SentencePiece and
     of Python, equal arguments give equal bytes. Texts of more than 16,384 bytes are
-    left out, with a warning. Training on much text runs in a child process, which
-    Ctrl-C ends, and reports the elapsed time on stderr now and then; otherwise nothing
-    is printed.
+    left out, with a warning. Nothing is printed, and Ctrl-C ends it.
 
     Any script will do, with spaces between words or without. The rule "nfc" keeps every
     character but NUL: `detokenize(tokenize(text))` is the text if it is in Unicode's

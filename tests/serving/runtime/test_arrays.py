@@ -15,7 +15,6 @@ from tests.decoding.reference import (
     WIDTH,
     Table,
     check_row,
-    compile_search,
     exhaustive,
     log_softmax,
     narrow,
@@ -84,7 +83,7 @@ def search_of(cls, beams, penalties, n_best):
 def test_a_wide_beam_finds_every_hypothesis_in_order(penalties):
     table = ArrayTable(seed=1)
     search = search_of(ArraySearch, ALL, penalties, ALL)
-    ids, scores = search.program(table, LIMIT)(SOURCES, LIMITS)
+    ids, scores = search.find(table, SOURCES, LIMITS, LIMIT)
     assert scores.dtype == "float32"
     for row in range(SENTENCES):
         expected = exhaustive(
@@ -101,7 +100,7 @@ def test_a_wide_beam_finds_every_hypothesis_in_order(penalties):
 def test_a_narrow_beam_is_that_of_the_definition(beams, penalties):
     table = ArrayTable(seed=2, scale=1.0)
     search = search_of(ArraySearch, beams, penalties, beams)
-    ids, scores = search.program(table, LIMIT)(SOURCES, LIMITS)
+    ids, scores = search.find(table, SOURCES, LIMITS, LIMIT)
     for row in range(SENTENCES):
         alpha, beta, kind, least = penalties
         arguments = LIMITS[row], SOURCES[row], alpha, beta, beams, kind, least
@@ -120,19 +119,15 @@ def test_ties_prefixes_and_banned_words_are_those_of_beam_search(beams):
     table.weights.assign(ours.weights.reshape(-1, WIDTH))
     prefix = np.zeros((SENTENCES, LIMIT), "int32")
     prefix[0, :2], prefix[1, :1], prefix[4, :1] = [4, 1], 2, 4
-    completions = np.zeros((SENTENCES, VOCABULARY), "int32")
-    completions[0, 1:3], completions[4, [0, END]] = 0b110, 0b11
-    for options, given in (({}, []), ({"banned_ids": [1]}, [prefix, completions])):
+    for options, given in (({}, None), ({"banned_ids": [1]}, prefix)):
         arguments = beams, 0.0, 0.0, beams
         search = BeamSearch(*arguments, **options)
-        names = ("prefix", "completions")[: len(given)]
-        run = compile_search(table, search, LIMIT, names)
-        wanted_ids, wanted = run(SOURCES, LIMITS, *given)
-        run = ArraySearch(*arguments, **options).program(ours, LIMIT, names)
-        ids, scores = run(SOURCES, LIMITS, *given)
+        wanted_ids, wanted = search.find(table, SOURCES, LIMITS, LIMIT, given)
+        search = ArraySearch(*arguments, **options)
+        ids, scores = search.find(ours, SOURCES, LIMITS, LIMIT, given)
         np.testing.assert_array_equal(ids, wanted_ids)
         np.testing.assert_allclose(scores, wanted, rtol=1e-5, atol=1e-5)
-        if beams > 1 and not given:  # there were ties indeed
+        if beams > 1 and given is None:  # there were ties indeed
             assert (np.diff(wanted[wanted > NO_HYPOTHESIS / 2]) == 0).any()
 
 
@@ -140,17 +135,17 @@ def test_ties_prefixes_and_banned_words_are_those_of_beam_search(beams):
 def test_sentences_that_are_done_leave_the_batch():
     table = ArrayTable(seed=4)
     table.logits[:8, 0, END] += 50  # eight of ten end at once
-    ArraySearch(2).program(table, LIMIT)(SOURCES, np.full(SENTENCES, LIMIT))
+    ArraySearch(2).find(table, SOURCES, np.full(SENTENCES, LIMIT), LIMIT)
     assert table.rows[0] == SENTENCES and table.rows[1] <= 2
 
 
 @pytest.mark.backend_free
 def test_the_padding_of_a_batch_is_not_read():
     table = ArrayTable(seed=5)
-    ids, scores = ArraySearch(2).program(table, LIMIT)(SOURCES, LIMITS)
+    ids, scores = ArraySearch(2).find(table, SOURCES, LIMITS, LIMIT)
     padded = np.pad(SOURCES, [(0, 6), (0, 5)])
     limits = np.pad(LIMITS, (0, 6), constant_values=1)
-    found = ArraySearch(2).program(table, 9)(padded, limits)
+    found = ArraySearch(2).find(table, padded, limits, 9)
     np.testing.assert_array_equal(found[0], ids)
     np.testing.assert_array_equal(found[1], scores)
 

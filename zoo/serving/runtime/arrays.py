@@ -1,6 +1,5 @@
 """The search over NumPy arrays."""
 
-from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +10,7 @@ from zoo.decoding.search import Search
 
 _SAME = """
     all any arange argmax clip concatenate cumsum full log logical_and logical_not
-    logical_or max maximum not_equal pad power repeat reshape right_shift shape sum take
+    logical_or max maximum not_equal pad power repeat reshape shape sum take
     take_along_axis tile where zeros
 """.split()
 _FEW = 16  # from so many on, one sort is faster than a pass for each
@@ -76,22 +75,21 @@ class ArraySearch(Search):
     map_structure = staticmethod(map_structure)
     values_of = staticmethod(np.asarray)
 
-    def program(self, model: Any, steps: int, names: Sequence[str] = ()) -> Any:
-        """See `Search.program`; the padding of batches is left out."""
-
-        def run(source_ids, limits, *arrays):
-            source_ids = trim(source_ids)
-            limits = limits[: len(source_ids)]
-            width = int(limits.max())
-            given = {
-                name: array[: len(source_ids)]
-                for name, array in zip(names, arrays, strict=True)
-            }
-            if "prefix" in given:
-                given["prefix"] = given["prefix"][:, :width]
-            return self(model, source_ids, limits, width, **given)
-
-        return run
+    def find(
+        self,
+        model: Any,
+        source: np.ndarray,
+        limits: np.ndarray,
+        steps: int,
+        prefix: np.ndarray | None = None,
+    ) -> Any:
+        """See `Search.find`; the padding of batches is left out."""
+        source = trim(source)
+        limits = limits[: len(source)]
+        steps = int(limits.max())
+        if prefix is not None:
+            prefix = prefix[: len(source), :steps]
+        return self(model, source, limits, steps, prefix)
 
     def run(
         self, model: Any, beam: BeamState, constants: SearchConstants, steps: int
