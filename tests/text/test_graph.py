@@ -1,22 +1,17 @@
-"""Inside TensorFlow graphs the preprocessor gives what it gives without TensorFlow."""
+"""Inside TensorFlow graphs texts have the pieces that they have in Python."""
 
+import functools
 import random
 import warnings
 
-import keras
 import numpy as np
 import pytest
 
-from zoo.text import TranslatorPreprocessor
+from zoo.text import TranslatorPreprocessor, graph
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
 pytestmark = pytest.mark.once  # the graphs are TensorFlow's under every backend
-
-PAIRS = {
-    "source": ["a brown dog waits.", "", "the old man sits down in the park."],
-    "target": ["ein brauner Hund wartet.", "sie rennt.", " \n"],
-}
 
 
 @pytest.fixture(params=[False, True], ids=["", "source_end"])
@@ -24,16 +19,25 @@ def preprocessor(tokenizer, request):
     return TranslatorPreprocessor(tokenizer, 41, 37, source_end=request.param)
 
 
+def in_graph(function, *shape, dtype):
+    signature = [tf.TensorSpec(shape, dtype)]
+    return tf.function(function, input_signature=signature)
+
+
 @pytest.fixture
 def encode(preprocessor):
-    signature = [tf.TensorSpec([None], tf.string)]
-    return tf.function(preprocessor.encode_graph, input_signature=signature)
+    def function(text):
+        tokenizer, end = preprocessor.tokenizer, preprocessor.source_end
+        rows = graph.tokenize(tokenizer, text, preprocessor.source_length - end)
+        return graph.pad_to_longest(graph.append_end(rows, 3) if end else rows)
+
+    return in_graph(function, None, dtype=tf.string)
 
 
 @pytest.fixture
 def decode(preprocessor):
-    signature = [tf.TensorSpec([None, None], tf.int32)]
-    return tf.function(preprocessor.decode_graph, input_signature=signature)
+    function = functools.partial(graph.detokenize, preprocessor.tokenizer)
+    return in_graph(function, None, None, dtype=tf.int32)
 
 
 def odd_texts():
@@ -55,44 +59,6 @@ def odd_texts():
 def padded(rows):
     length = max([1, *map(len, rows)])
     return [row + [0] * (length - len(row)) for row in rows]
-
-
-def assert_same(outputs, expected):
-    keras.tree.map_structure(
-        lambda a, b: np.testing.assert_array_equal(a.numpy(), b), outputs, expected
-    )
-
-
-# === tf.data ===
-def test_maps_and_tensors_give_the_training_arrays(preprocessor):
-    expected, texts = preprocessor(PAIRS), tf.data.Dataset.from_tensor_slices(PAIRS)
-    dataset = texts.batch(3).map(preprocessor)
-    assert_same(next(iter(dataset)), expected)
-    x, y, sample_weight = dataset.element_spec
-    assert x["source_ids"].shape.as_list() == [None, 41]
-    assert y.shape.as_list() == sample_weight.shape.as_list() == [None, 37]
-    assert_same(next(iter(texts.map(preprocessor).batch(3))), expected)
-    tensors = {key: tf.constant(texts) for key, texts in PAIRS.items()}
-    keras.tree.map_structure(
-        np.testing.assert_array_equal, preprocessor(tensors), expected
-    )
-
-
-def test_a_map_over_pairs_that_are_too_long_cuts_and_warns(tokenizer):
-    preprocessor = TranslatorPreprocessor(tokenizer, 6, 5, source_end=True)
-    dataset = tf.data.Dataset.from_tensors(PAIRS).map(preprocessor)
-    with pytest.warns(UserWarning) as in_graph:
-        outputs = next(iter(dataset))
-    with pytest.warns(UserWarning) as record:
-        assert_same(outputs, preprocessor(PAIRS))
-    texts = [str(warning.message) for warning in record]
-    assert [str(warning.message) for warning in in_graph] == texts
-    assert texts == [
-        "2 of 3 texts have more than 5 pieces and were cut. The first is source[0], of "
-        "18 characters",
-        "2 of 3 texts have more than 4 pieces and were cut. The first is target[0], of "
-        "24 characters",
-    ]
 
 
 # === Source ===
@@ -123,43 +89,16 @@ def test_there_is_a_column_even_without_pieces(encode, texts):
     assert ids.numpy().tolist() == [[0]] * len(texts)
 
 
-def test_the_warning_is_only_for_texts_that_are_cut(tokenizer, capfd):
-    preprocessor = TranslatorPreprocessor(tokenizer, source_length=5)
-    encode = tf.function(preprocessor.encode_graph)
-    capfd.readouterr()
-    longest = next(
-        text
-        for text in ("äöü a brown dog"[:size] for size in range(15))
-        if len(tokenizer.tokenize(text)) == 5
-    )
-    encode(tf.constant(["she", longest]))
-    assert "Warning" not in capfd.readouterr().err
-    ids = encode(tf.constant(["she", "äöü a brown dog"]))
-    assert ids.shape[1] == 5
-    warning = (
-        "Warning: 1 of 2 texts have more than 5 pieces and were cut. The first is "
-    )
-    assert warning + "source[1], of 15 characters" in capfd.readouterr().err
-
-
 @pytest.mark.parametrize(
     "text",
     ["😀" * 1_000_000, "a" * 1_000_000, "\u1100\u1161" * 500_000, f"a{' ' * 999_998}a"],
     ids=["unknown", "letters", "jamo", "blanks"],
 )
-def test_a_million_characters(preprocessor, encode, text, capfd):
+def test_a_million_characters(preprocessor, encode, text):
     # Quadratic work on them (see `CHARACTERS_PER_PIECE`) would take minutes here.
     with pytest.warns(UserWarning, match="of 1000000 characters"):
         expected = preprocessor.encode(text)
     assert encode(tf.constant([text])).numpy().tolist() == padded(expected)
-    assert "of 1000000 characters" in capfd.readouterr().err
-
-
-def test_it_can_be_called_outside_a_function(preprocessor):
-    ids = preprocessor.encode_graph(tf.constant(PAIRS["source"]))
-    assert ids.numpy().tolist() == padded(preprocessor.encode(PAIRS["source"]))
-    texts = preprocessor.decode_graph(ids).numpy()
-    assert [text.decode() for text in texts] == PAIRS["source"]
 
 
 # === Target ===
@@ -180,20 +119,3 @@ def test_strings_are_equal(preprocessor, decode):
         "",
     ]
     assert decode(tf.zeros((2, 0), tf.int32)).numpy().tolist() == [b"", b""]
-
-
-@pytest.mark.skipif(
-    keras.config.backend() != "tensorflow",
-    reason="keras.export writes SavedModels under the TensorFlow backend",
-)
-def test_both_directions_in_a_saved_model(preprocessor, tmp_path):
-    def there_and_back(text):
-        return preprocessor.decode_graph(preprocessor.encode_graph(text))
-
-    archive = keras.export.ExportArchive()
-    archive.track(preprocessor.tokenizer)
-    archive.add_endpoint("serve", there_and_back, [tf.TensorSpec([None], tf.string)])
-    archive.write_out(str(tmp_path / "model"), verbose=False)
-    serve = tf.saved_model.load(str(tmp_path / "model")).serve
-    texts = serve(tf.constant(PAIRS["source"])).numpy()
-    assert [text.decode() for text in texts] == PAIRS["source"]

@@ -74,22 +74,6 @@ def test_words_letters_and_tags_become_ids():
     assert rare.get_vocabularies()["words"] == ["a"]
 
 
-def test_a_map_over_single_sentences_and_batches_gives_the_same():
-    tf = pytest.importorskip("tensorflow")
-    preprocessor = TaggerPreprocessor.of(SENTENCES, TAGS)
-    texts = [" ".join(row) for row in SENTENCES]
-    wanted = tf.nest.flatten(preprocessor(texts, TAGS))
-    dataset = tf.data.Dataset.from_tensor_slices((texts, TAGS))
-    for found in (
-        dataset.map(preprocessor).batch(2),
-        dataset.batch(2).map(preprocessor),
-    ):
-        [batch] = found
-        assert isinstance(batch[0], dict) and len(batch) == 3
-        for got, own in zip(tf.nest.flatten(batch), wanted, strict=True):
-            np.testing.assert_array_equal(got, own)
-
-
 def test_what_is_no_sentence_is_named():
     preprocessor = TaggerPreprocessor.of(SENTENCES, TAGS)
     assert preprocessor.split(["a dog", ["a dog"], []]) == [["a", "dog"], ["a dog"], []]

@@ -141,7 +141,7 @@ def search_ids(
     given = prefixes or [[]] * len(sources)
     if max_length is not None:
         _check_length(positive("max_length", max_length), search.min_length, given)
-    results = [[([], 0.0)] * search.n_best for _ in sources]
+    results: list[Any] = [[([], 0.0)] * search.n_best for _ in sources]
     # Sorted by length, so that a batch holds little padding.
     full = [i for i, ids in enumerate(sources) if len(ids)]
     order = sorted(full, key=lambda i: len(sources[i]))

@@ -57,7 +57,7 @@ class Record:
         odd = [x for x in missing if x not in values] + [*values.keys() - names]
         cls._require(not odd, f"the members {', '.join(names)}", odd)
         for name, field in names.items():
-            value = values.get(name)
+            value: Any = values.get(name)
             if field.type == list[str]:
                 strings = isinstance(value, list)
                 strings = strings and all(isinstance(x, str) for x in value)
@@ -90,15 +90,17 @@ class Record:
             cls._require(False, wanted, value)
         if not array.size and 0 in shape:
             return np.zeros([size or 0 for size in shape])  # no row, or an empty one
-        fits = array.dtype.kind in "iuf" and array.ndim == len(shape)
-        fits = fits and np.isfinite(array).all() and array.size
         pairs = zip(array.shape, shape, strict=False)
-        fits = fits and all(wished in (None, size) for size, wished in pairs)
+        fits = (
+            array.dtype.kind in "iuf"
+            and array.ndim == len(shape)
+            and array.size
+            and np.isfinite(array).all()
+            and all(wished in (None, size) for size, wished in pairs)
+        )
         cls._require(fits, wanted, value)
-        if name == "alignment":
-            cls._require(
-                array.min() >= 0, "`alignment` without negative weights", value
-            )
+        signed = name == "alignment" and array.min() < 0
+        cls._require(not signed, "`alignment` without negative weights", value)
         return array.astype(float) if shape else float(array)
 
     @classmethod

@@ -4,7 +4,6 @@ TensorFlow is imported on use; the rest of `zoo.text` works without it.
 """
 
 import sys
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from zoo.backend import Tensor
@@ -23,34 +22,6 @@ def in_graph() -> bool:
     return tensorflow is not None and not tensorflow.executing_eagerly()
 
 
-def by_python(function: Callable[..., Any], inputs: Sequence[Any], shapes: Any) -> Any:
-    """Calls a function of NumPy arrays from a graph, as in a `tf.data` map.
-
-    `shapes` is the nested structure that it returns, of `keras.KerasTensor`s; None
-    among the inputs is passed on. The function gets batches and returns them; inputs
-    that are single get a single result. Such a graph cannot be exported.
-    """
-    import tensorflow as tf
-
-    single = inputs[0].shape.rank == 0
-    if single:
-        inputs = [None if x is None else x[None] for x in inputs]
-    tensors = [x for x in inputs if x is not None]
-
-    def run(*arrays):
-        arrays = iter(arrays)
-        outputs = function(*(None if x is None else next(arrays) for x in inputs))
-        return tf.nest.flatten(outputs)
-
-    specs = tf.nest.flatten(shapes)
-    dtypes = [tf.as_dtype(spec.dtype) for spec in specs]
-    outputs = tf.numpy_function(run, tensors, dtypes)
-    for tensor, spec in zip(outputs, specs, strict=True):
-        tensor.set_shape(spec.shape)
-    outputs = tf.nest.pack_sequence_as(shapes, outputs)
-    return tf.nest.map_structure(lambda x: x[0], outputs) if single else outputs
-
-
 def valid_text(text: Tensor) -> Tensor:
     """Replaces invalid UTF-8 in tf.string `(B,)` by U+FFFD, as Python does."""
     import tensorflow as tf
@@ -58,41 +29,17 @@ def valid_text(text: Tensor) -> Tensor:
     return tf.strings.unicode_transcode(text, "UTF-8", "UTF-8")
 
 
-def tokenize(
-    tokenizer: Any, text: Tensor, limit: int, name: str | None = None
-) -> Tensor:
-    """Splits texts into at most `limit` pieces each; reports cuts on standard error.
+def tokenize(tokenizer: Any, text: Tensor, limit: int) -> Tensor:
+    """Splits tf.string `(B,)` into at most `limit` pieces each: int32 ragged `(B, T)`.
 
-    White space around a text is not part of it, as in `TargetText`. `name` is the
-    warning's for the texts; None for no warning. tf.string `(B,)` or `()` gives int32
-    ragged `(B, None)`, B 1 for `()`.
+    White space around a text is not part of it, as in `TargetText`.
     """
     import tensorflow as tf
 
     characters = limit * CHARACTERS_PER_PIECE
-    text = valid_text(tf.reshape(text, [-1]))
-    text = tf.strings.regex_replace(text, f"^[{SPACE}]+|[{SPACE}]+$", "")
-    size = tf.strings.length(text, unit="UTF8_CHAR")
-    rows = tokenizer.tokenize(tf.strings.substr(text, 0, characters, unit="UTF8_CHAR"))
-    if name is None:
-        return rows[:, :limit]
-    cut = tf.where((rows.row_lengths() > limit) | (size > characters))[:, 0]
-    warning = (
-        f"Warning: {{}} of {{}} texts have more than {limit} pieces and were cut. "
-        f"The first is {name}[{{}}], of {{}} characters"
-    )
-    tf.cond(
-        tf.size(cut) > 0,
-        lambda: tf.print(
-            tf.strings.format(
-                warning,
-                (tf.size(cut), tf.size(text), cut[0], tf.gather(size, cut[0])),
-            ),
-            output_stream=sys.stderr,
-        ),
-        tf.no_op,
-    )
-    return rows[:, :limit]
+    text = tf.strings.regex_replace(valid_text(text), f"^[{SPACE}]+|[{SPACE}]+$", "")
+    text = tf.strings.substr(text, 0, characters, unit="UTF8_CHAR")
+    return tokenizer.tokenize(text)[:, :limit]
 
 
 def append_end(rows: Tensor, end_id: int) -> Tensor:

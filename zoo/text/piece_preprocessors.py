@@ -1,6 +1,5 @@
 """Preprocessing for translators and captioners, over SentencePiece's pieces."""
 
-import reprlib
 from typing import Any
 
 import keras
@@ -10,7 +9,6 @@ from zoo.backend import Tensor
 from zoo.checks import integer, positive
 from zoo.ids import END_ID, START_ID
 from zoo.strings import describe, read_texts
-from zoo.text import graph
 from zoo.text.rows import bucket, framed, pad_rows, python_ids
 from zoo.text.tokenizer import Tokenizer, TokenizerByBackbone
 from zoo.text.translation_arrays import CaptionText, TranslationText
@@ -32,14 +30,14 @@ class TranslatorPreprocessor(
     - `sample_weight`, float32 `(B, target_length)`: 1 where `y` is real, 0 on padding.
 
     They are padded with 0. A single string each gives no batch axis. The arrays are
-    NumPy's; inside a `tf.data` map or a `tf.function` they are TensorFlow tensors.
+    NumPy's.
 
-    The other methods serve translation (`encode`, `decode`, `pieces`), an exported
-    graph (`encode_graph`, `decode_graph`) and KerasHub's `generate`.
+    The other methods serve translation (`encode`, `decode`, `pieces`) and KerasHub's
+    `generate`.
 
-    A text that is too long is cut, with one warning per call: a `UserWarning`, or a
-    line on standard error in `encode_graph`. A source without pieces, empty or blank,
-    gives only padding, without an end token: there is nothing to translate.
+    A text that is too long is cut, with one warning per call. A source without pieces,
+    empty or blank, gives only padding, without an end token: there is nothing to
+    translate.
 
     Args:
         tokenizer: a `Tokenizer` with the default `dtype`, `sequence_length`, `add_bos`
@@ -99,74 +97,14 @@ class TranslatorPreprocessor(
         self, x: dict[str, Any], y: None = None, sample_weight: None = None
     ) -> Any:
         """Returns `(x, y, sample_weight)` for `fit`; see the class."""
-        if not isinstance(x, dict) or not {"source", "target"} <= set(x):
-            raise ValueError(
-                'x must be a dict with the keys "source" and "target". '
-                f"Received: {reprlib.repr(x)}"
-            )
-        if y is not None or sample_weight is not None:
-            raise ValueError(
-                'y and sample_weight are made from x["target"] and must be None. '
-                f"Received: {reprlib.repr((y, sample_weight))}"
-            )
-        source, target = x["source"], x["target"]
-        if graph.in_graph():
-            source_ids = keras.KerasTensor((None, self.source_length), "int32")
-            ids = keras.KerasTensor((None, self.target_length), "int32")
-            weights = keras.KerasTensor((None, self.target_length), "float32")
-            shapes = {"source_ids": source_ids, "target_ids": ids}, ids, weights
-            return graph.by_python(self._arrays, [source, target], shapes)
-        return self._arrays(source, target)
-
-    def _arrays(self, source, target):
+        source, target = _columns(x, ("source", "target"), y, sample_weight)
         source, single = read_texts(source, "source")
         target, _ = read_texts(target, "target")
-        if len(source) != len(target):
-            raise ValueError(
-                "source and target must hold equally many texts. "
-                f"Received: {len(source)} and {len(target)}"
-            )
-        source_rows = self._source_rows(source, self.source_length, "source")
-        target_rows = self._cut(target, self.target_length - 1, "target")
-        inputs, y, weights = framed(target_rows, START_ID, END_ID, self.target_length)
-        source_ids = pad_rows(source_rows, self.source_length)
-        outputs = {"source_ids": source_ids, "target_ids": inputs}, y, weights
-        if single:
-            return keras.tree.map_structure(lambda batch: batch[0], outputs)
-        return outputs
-
-    # === In a TensorFlow graph ===
-    def encode_graph(self, text: Tensor) -> Tensor:
-        """`encode`, padded, with TensorFlow operations only.
-
-        It is meant for a `tf.function`; elsewhere each call traces it anew.
-
-        Args:
-            text: tf.string tensor `(B,)` of UTF-8.
-
-        Returns:
-            int32 tensor `(B, S)` padded with 0; S, at least 1, is the longest row's
-            length.
-        """
-        import tensorflow as tf
-
-        if tf.executing_eagerly():  # the tokenizer would leave TensorFlow
-            return tf.function(self.encode_graph)(text)
-        return graph.pad_to_longest(self._graph_source(text))
-
-    def decode_graph(self, ids: Tensor) -> Tensor:
-        """`decode` with TensorFlow operations: int `(B, T)` to tf.string `(B,)`."""
-        import tensorflow as tf
-
-        if tf.executing_eagerly():
-            return tf.function(self.decode_graph)(ids)
-        return graph.detokenize(self.tokenizer, ids)
-
-    def _graph_source(self, text):
-        if not self.source_end:
-            return graph.tokenize(self.tokenizer, text, self.source_length, "source")
-        rows = graph.tokenize(self.tokenizer, text, self.source_length - 1, "source")
-        return graph.append_end(rows, self.tokenizer.end_token_id)
+        _check_counts("source and target", source, target)
+        rows = self._source_rows(source, self.source_length, "source")
+        inputs = {"source_ids": pad_rows(rows, self.source_length)}
+        rows = self._cut(target, self.target_length - 1, "target")
+        return _training_arrays(inputs, rows, self.target_length, single)
 
     # === KerasHub's generate ===
     def generate_preprocess(
@@ -231,6 +169,35 @@ def check_tokenizer(tokenizer: Any) -> None:
         )
 
 
+def _columns(x, names, y, sample_weight):
+    """The two columns of a preprocessor's x, from which it makes the rest."""
+    if not isinstance(x, dict) or not set(names) <= set(x):
+        raise ValueError(
+            f'x must be a dict with the keys "{names[0]}" and "{names[1]}". '
+            f"Received: {describe(x)}"
+        )
+    if y is not None or sample_weight is not None:
+        raise ValueError(
+            f'y and sample_weight are made from x["{names[1]}"] and must be None. '
+            f"Received: {describe((y, sample_weight))}"
+        )
+    return [x[name] for name in names]
+
+
+def _check_counts(names, first, second):
+    if len(first) != len(second):
+        raise ValueError(
+            f"{names} must hold equally many. Received: {len(first)} and {len(second)}"
+        )
+
+
+def _training_arrays(inputs, rows, length, single):
+    """`(x, y, sample_weight)`, without a batch axis for a single text."""
+    target_ids, y, weights = framed(rows, START_ID, END_ID, length)
+    arrays = {**inputs, "target_ids": target_ids}, y, weights
+    return keras.tree.map_structure(lambda x: x[0], arrays) if single else arrays
+
+
 @keras.saving.register_keras_serializable(package="zoo")
 class CaptionPreprocessor(
     TokenizerByBackbone, CaptionText, keras_hub.models.Preprocessor
@@ -288,24 +255,12 @@ class CaptionPreprocessor(
         self, x: dict[str, Any], y: None = None, sample_weight: None = None
     ) -> Any:
         """Returns `(x, y, sample_weight)` for `fit`; see the class."""
-        if not isinstance(x, dict) or not {"image", "caption"} <= set(x):
-            raise ValueError(
-                'x must be a dict with the keys "image" and "caption". '
-                f"Received: {describe(x)}"
-            )
-        images, single = self.images(x["image"])
-        texts, _ = read_texts(x["caption"], "caption")
-        if len(texts) != len(images):
-            raise ValueError(
-                "image and caption must hold equally many. "
-                f"Received: {len(images)} and {len(texts)}"
-            )
+        images, captions = _columns(x, ("image", "caption"), y, sample_weight)
+        images, single = self.images(images)
+        texts, _ = read_texts(captions, "caption")
+        _check_counts("image and caption", images, texts)
         rows = self.encode_targets(texts)
-        inputs, labels, weights = framed(rows, START_ID, END_ID, self.target_length)
-        outputs = {"images": images, "target_ids": inputs}, labels, weights
-        if single:
-            return keras.tree.map_structure(lambda batch: batch[0], outputs)
-        return outputs
+        return _training_arrays({"images": images}, rows, self.target_length, single)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments, without the tokenizer."""

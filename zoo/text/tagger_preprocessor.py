@@ -10,8 +10,7 @@ import keras_hub
 import numpy as np
 
 from zoo.checks import integer
-from zoo.strings import composed, read_texts
-from zoo.text import graph
+from zoo.strings import composed, plain_texts
 from zoo.text.word_splitting import TAGGER_FILE, TaggingText, Vocabulary, Words
 
 _FOLDER = "assets"
@@ -24,8 +23,7 @@ class TaggerPreprocessor(TaggingText, keras_hub.models.Preprocessor):
     Called with sentences, it returns `{"word_ids", "character_ids"}`; with their tags,
     `(x, y, sample_weight)` for `fit`. Arrays are as wide as the longest sentence. A
     sentence is a str, which `split_words` splits, or a list of words; its tags are as
-    many str. Inside a `tf.data` map, sentences are strings `(B,)` and tags are strings
-    `(B, T)`, with empty ones at the end of short rows.
+    many str.
 
     A word has the id of its lower-case form, 1 if unknown, and the ids of its
     characters as they are; of a long word, those of its beginning and end. Padding is
@@ -105,23 +103,12 @@ class TaggerPreprocessor(TaggingText, keras_hub.models.Preprocessor):
                 "sample_weight is made from the tags and must be None. "
                 f"Received: {str(sample_weight)[:60]}"
             )
-        if graph.in_graph():
-            return self._in_graph(x, y)
-        return self._arrays(x, y)
-
-    def _arrays(self, x, y=None):
-        if not isinstance(x, (str, list, tuple)):
-            x, _ = read_texts(x, "x")
+        x = plain_texts(x)
         rows = self.split([x] if isinstance(x, str) else x)
         length = max([1, *map(len, rows)])
         inputs = self.arrays(rows, length)
         if y is None:
             return inputs
-        if hasattr(y, "shape"):  # strings (B, T), as a tensor or an array
-            flat, _ = read_texts(np.reshape(np.asarray(y), -1), "y")
-            width = y.shape[-1]
-            y = [flat[i : i + width] for i in range(0, len(flat), width)]
-            y = [[tag for tag in row if tag] for row in y]
         if len(rows) != len(y):
             raise ValueError(
                 "There must be one list of tags for each sentence. Received: "
@@ -134,14 +121,6 @@ class TaggerPreprocessor(TaggingText, keras_hub.models.Preprocessor):
                     f"{place} of {len(row)} words, {len(tags)} tags"
                 )
         return inputs, *self.labels(y, length)
-
-    def _in_graph(self, x, y):
-        words = keras.KerasTensor((None, None), "int32")
-        letters = keras.KerasTensor((None, None, self.word_length), "int32")
-        weights = keras.KerasTensor((None, None), "float32")
-        shapes = {"word_ids": words, "character_ids": letters}
-        shapes = shapes if y is None else (shapes, words, weights)
-        return graph.by_python(self._arrays, [x, y], shapes)
 
     def labels(self, tags: Words, length: int) -> tuple[np.ndarray, np.ndarray]:
         """Returns tag ids and weights `(B, length)`; weights are 1 where a tag is real.

@@ -10,7 +10,6 @@ from zoo.backend import Tensor
 from zoo.checks import integer
 from zoo.ids import END_ID
 from zoo.strings import read_texts
-from zoo.text import graph
 from zoo.text.rows import cut_rows, framed, pad_rows, python_ids
 from zoo.text.tokenizer import TokenizerByBackbone
 from zoo.text.vocabulary import PromptText, WordText
@@ -46,7 +45,7 @@ class WordPreprocessor(_OfWords, PromptText, keras_hub.models.CausalLMPreprocess
     `x["token_ids"]` int32 `(B, T)`, the end token of the previous text and then the
     words; `y` `(B, T)`, the words and the end token; `sample_weight`, 1 where `y` is
     real. They are padded with 0 to `sequence_length`; longer texts are cut, with one
-    warning per call. Inside a `tf.data` map they are TensorFlow tensors.
+    warning per call.
 
     Args:
         tokenizer: a `WordTokenizer`.
@@ -72,30 +71,13 @@ class WordPreprocessor(_OfWords, PromptText, keras_hub.models.CausalLMPreprocess
     ) -> None:
         super().__init__(tokenizer, sequence_length, **kwargs)
 
-    def call(
-        self,
-        x: Any,
-        y: Any = None,
-        sample_weight: Any = None,
-        sequence_length: int | None = None,
-    ) -> Any:
+    def call(self, x: Any, y: None = None, sample_weight: None = None) -> Any:
         """Returns `(x, y, sample_weight)` for `fit`; see the class."""
-        length = self.sequence_length if sequence_length is None else sequence_length
-        if graph.in_graph():
-            shape = (None, length)
-            ids, weights = (keras.KerasTensor(shape, t) for t in ("int32", "float32"))
-            shapes = {"token_ids": ids}, ids, weights
-            return graph.by_python(lambda x: self._arrays(x, length), [x], shapes)
-        return self._arrays(x, length)
-
-    def _arrays(self, x, length):
         texts, single = read_texts(x, "x")
-        rows = cut_rows(self.encode(texts), length - 1)
-        ids, y, weights = framed(rows, END_ID, END_ID, length)
-        outputs = {"token_ids": ids}, y, weights
-        if single:
-            return keras.tree.map_structure(lambda batch: batch[0], outputs)
-        return outputs
+        rows = cut_rows(self.encode(texts), self.sequence_length - 1)
+        ids, y, weights = framed(rows, END_ID, END_ID, self.sequence_length)
+        arrays = {"token_ids": ids}, y, weights
+        return keras.tree.map_structure(lambda x: x[0], arrays) if single else arrays
 
     # === KerasHub's generate ===
     def generate_preprocess(
@@ -137,7 +119,7 @@ class SentimentPreprocessor(
 
     Called with strings, and optionally labels, it returns `{"token_ids"}`, int32
     `(B, sequence_length)`, or `(x, y, sample_weight)` for `fit`. Longer texts are cut,
-    with one warning per call. Inside a `tf.data` map these are TensorFlow tensors.
+    with one warning per call.
 
     Args:
         tokenizer: a `WordTokenizer`.
@@ -167,16 +149,8 @@ class SentimentPreprocessor(
             raise ValueError(
                 f"Labels must be class numbers. Received: {reprlib.repr(y)}"
             )
-        if graph.in_graph():
-            shape = (None, self.sequence_length)
-            shapes = {"token_ids": keras.KerasTensor(shape, "int32")}
-            inputs = graph.by_python(self._arrays, [x], shapes)
-        else:
-            inputs = self._arrays(x)
-        return keras.utils.pack_x_y_sample_weight(inputs, y, sample_weight)
-
-    def _arrays(self, x):
         texts, single = read_texts(x, "x")
         rows = cut_rows(self.encode(texts), self.sequence_length)
         ids = pad_rows(rows, self.sequence_length)
-        return {"token_ids": ids[0] if single else ids}
+        inputs = {"token_ids": ids[0] if single else ids}
+        return keras.utils.pack_x_y_sample_weight(inputs, y, sample_weight)
