@@ -1,6 +1,6 @@
 import pytest
 
-from zoo.models import Seq2Seq, Seq2SeqTranslator
+from zoo.models import Seq2Seq
 
 SMALL = {"num_layers": 1, "hidden_dim": 4, "embedding_dim": 3}
 
@@ -12,13 +12,3 @@ def test_the_config_has_every_argument_as_it_was_given():
     assert {name: config[name] for name in given} == given
     assert config["reverse_source"] is True
     assert Seq2Seq(9, **SMALL).get_config()["target_vocabulary_size"] is None
-
-
-def test_a_task_that_cannot_says_who_can(monkeypatch):
-    task = Seq2SeqTranslator(Seq2Seq(9, **SMALL))
-    with pytest.raises(AttributeError, match="a Seq2SeqTranslator cannot tag; .*birnn"):
-        task.tag("a dog")
-    with pytest.raises(AttributeError, match="cannot classify; .*lstmn_sentiment"):
-        task.classify("a dog")
-    monkeypatch.setattr("zoo.presets.registry.cannot", None)  # it would read every card
-    assert not hasattr(task, "tag") and not hasattr(task, "nothing")

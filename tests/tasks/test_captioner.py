@@ -253,8 +253,6 @@ def test_wrong_input_is_told(tokenizer):
         model.caption(IMAGES, max_length=3, min_length=4)
     with pytest.raises(ValueError, match="`caption` needs a preprocessor"):
         ShowAttendTellCaptioner(model.backbone).caption(IMAGES)
-    with pytest.raises(AttributeError, match="Captioner cannot translate"):
-        model.translate("a")
     other = ShowAttendTellCaptionerPreprocessor(tokenizer, (8, 8, 3))
     with pytest.raises(ValueError, match=r"`image_shape` must be that.*\(8, 8, 3\)"):
         ShowAttendTellCaptioner(model.backbone, other)

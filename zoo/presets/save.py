@@ -10,7 +10,6 @@ import keras
 
 from zoo.files import StrPath, atomic_write
 from zoo.presets.card import WEIGHTS_FILES
-from zoo.tasks.task_base import TASKS
 
 
 def save_preset(task: Any, folder: StrPath) -> None:
@@ -46,8 +45,7 @@ def in_float32(task: Any) -> Any:
 
 def use_of(task: Any, output: StrPath) -> str:
     """Returns the command that uses a run: `zoo translate runs/mine TEXT`."""
-    names = (name for name in TASKS if hasattr(task, name))
-    name = getattr(task, "task_name", None) or next(names, "info")
+    name = getattr(task, "task_name", "info")
     given = "IMAGE" if name == "caption" else "TEXT"
     return shlex.join(["zoo", name, str(output), given])
 

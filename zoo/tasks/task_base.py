@@ -11,20 +11,6 @@ from zoo.models.backbone import Presets
 from zoo.strings import plain_texts
 from zoo.tasks.fitting import TextFitMixin
 
-TASKS = ("translate", "generate", "tag", "classify", "caption")
-
-
-class _NoTextMethod(AttributeError):
-    """Names the presets that have a method, but only where the message is shown.
-
-    `hasattr` then reads no preset's card.
-    """
-
-    def __str__(self):
-        from zoo.presets.registry import cannot  # presets stand on tasks
-
-        return cannot(*self.args)
-
 
 class TextTask(TextFitMixin, Presets):
     """The base of all tasks: a backbone, and a preprocessor of text into arrays.
@@ -86,15 +72,6 @@ class TextTask(TextFitMixin, Presets):
 
     def call(self, inputs: Tensor, training: bool = False) -> Any:
         return self.backbone(inputs, training=training)
-
-    def __getattr__(self, name):
-        if name in TASKS:
-            raise _NoTextMethod(f"a {type(self).__name__}", name)
-        # Under PyTorch a layer's parts are found this way; elsewhere the error is that
-        # of the attribute, or of the property, that was asked for.
-        if getter := getattr(super(), "__getattr__", None):
-            return getter(name)
-        return object.__getattribute__(self, name)
 
     def export_savedmodel(self, path: str, warmup: bool = True, **limits: Any) -> Path:
         """Writes the next version of this model for TensorFlow Serving.

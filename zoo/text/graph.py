@@ -3,7 +3,6 @@
 TensorFlow is imported on use; the rest of `zoo.text` works without it.
 """
 
-import sys
 from typing import Any
 
 from zoo.backend import Tensor
@@ -14,12 +13,6 @@ from zoo.text.word_splitting import SPACE
 # megabyte). Pieces hold 16 characters at most, so only long runs of blanks or unknown
 # characters can lose a piece.
 CHARACTERS_PER_PIECE = 64
-
-
-def in_graph() -> bool:
-    """Returns whether a `tf.function` or a `tf.data` map is being traced."""
-    tensorflow = sys.modules.get("tensorflow")  # keras_hub imports it where it can
-    return tensorflow is not None and not tensorflow.executing_eagerly()
 
 
 def valid_text(text: Tensor) -> Tensor:

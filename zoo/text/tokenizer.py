@@ -12,7 +12,7 @@ import sentencepiece
 from zoo.checks import one_of
 from zoo.ids import END_ID, PAD_ID, START_ID, UNKNOWN_ID
 from zoo.strings import check_texts, replace_surrogates
-from zoo.text import graph, unigram
+from zoo.text import unigram
 from zoo.text.normalization import NORMALIZATIONS, train_nfc
 from zoo.warn import warn_caller
 
@@ -131,11 +131,8 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
     whole zoo: 0 `pad_token_id`, 1 `unk_token_id`, 2 `start_token_id`, 3 `end_token_id`.
     It accepts any str, lone surrogates included.
 
-    Inside a graph (a `tf.function` or a `tf.data` map) TensorFlow holds the model, and
-    frees it when it clears its caches, as `keras.utils.set_random_seed` makes it do.
-    Graphs traced later get a new copy, after TensorFlow has logged that the old one is
-    NOT_FOUND. Graphs and mapped datasets made earlier fail with a NotFoundError, so set
-    the seed first.
+    TensorFlow frees the copy that graphs use when it clears its caches, as
+    `keras.utils.set_random_seed` makes it do; `set_proto` makes a new one.
 
     Args:
         proto: bytes of a model, as from `train_tokenizer`, or the path of its file;
@@ -180,7 +177,6 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
 
     def set_proto(self, proto: bytes | str | None) -> None:
         """Sets the model, from bytes or a path, if its special ids are the zoo's."""
-        self._read = None  # see `_revive`
         try:
             super().set_proto(proto)
         except (ImportError, OSError):
@@ -207,7 +203,6 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
 
     def tokenize(self, inputs: Any) -> Any:
         """Returns the ids of a str, or a list of those of each str of a list."""
-        self._revive()
         if isinstance(inputs, str):
             inputs = replace_surrogates(inputs)
         elif isinstance(inputs, (list, tuple)):
@@ -216,35 +211,6 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
                 for text in inputs
             ]
         return super().tokenize(inputs)
-
-    def detokenize(self, inputs: Any) -> Any:
-        """Returns the text of a row of ids, or a list of those of each row.
-
-        In a graph, spaces before the first word are left out.
-        """
-        self._revive()
-        return super().detokenize(inputs)
-
-    def _revive(self):
-        """Recreates TensorFlow's copy of the model if it was freed.
-
-        Otherwise it stays: all signatures of an export must share one.
-        """
-        if self.proto is None or not graph.in_graph():
-            return
-        import tensorflow as tf
-
-        with tf.init_scope():
-            try:
-                read = self._read  # another thread may forget it
-                if read is None:
-                    spec = tf.TensorSpec([1, 1], tf.int32)
-                    call = tf.function(super().detokenize).get_concrete_function(spec)
-                    # Not the function itself, which an export would take along.
-                    read = self._read = lambda: call(tf.constant([[UNKNOWN_ID]]))
-                read()
-            except tf.errors.NotFoundError:
-                self.set_proto(self.proto)
 
     def surfaces(self, texts: Iterable[str]) -> list[list[str]]:
         """Returns the pieces of each text, as `tokenize` splits it.

@@ -35,6 +35,7 @@ class SearchSignatures:
     def __init__(self, task: Any, limits: Limits) -> None:
         self.model, self.limits = task, limits
         self.tokenizer = task.preprocessor.tokenizer
+        self.tokenizer.set_proto(self.tokenizer.proto)  # a new seed frees the graph's
         self.target_length = limits.max_length or task.preprocessor.target_length
         self.resources = [self.tokenizer]
 
