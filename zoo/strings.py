@@ -65,6 +65,8 @@ def check_texts(texts: Any, name: str = "texts") -> list[str]:
         Traceback (most recent call last):
         TypeError: texts[1] must be a str. Received: None (NoneType)
     """
+    if isinstance(texts, list) and set(map(type, texts)) <= {str}:
+        return list(texts)
     table = getattr(texts, "ndim", 1) > 1  # iterated, it gives columns or rows
     texts = texts if table else plain_texts(texts)
     if isinstance(texts, str):
@@ -89,7 +91,8 @@ def check_texts(texts: Any, name: str = "texts") -> list[str]:
 
 def read_texts(texts: Any, name: str = "texts") -> tuple[list[str], bool]:
     """Returns `check_texts`, and whether there was a single text."""
-    texts = plain_texts(texts)
+    if not isinstance(texts, str):
+        texts = plain_texts(texts)
     return check_texts(texts, name), isinstance(texts, str)
 
 

@@ -110,8 +110,8 @@ class BeamSearch(Search):
         Only whether each penalty is set is part of it.
         """
         penalties = "length_penalty", "coverage_penalty"
-        config = self.get_config().items()
-        return tuple(bool(x) if name in penalties else x for name, x in config)
+        arguments = vars(self).items()
+        return tuple(bool(x) if name in penalties else x for name, x in arguments)
 
     def run(
         self, model: Any, beam: BeamState, constants: SearchConstants, steps: int
@@ -185,11 +185,9 @@ class BeamSearch(Search):
             )
         source_ids = ops.cast(inputs["source_ids"], "int32")
         real = ops.any(ops.not_equal(source_ids, PAD_ID), axis=1)
-        if inputs.get("target_ids") is None:
-            prefix = None
-            limits = self.default_limits(source_ids)
-            steps = self.default_steps(source_ids.shape[1])
-        else:
+        prefix, limits = None, self.default_limits(source_ids)
+        steps = self.default_steps(source_ids.shape[1])
+        if inputs.get("target_ids") is not None:
             prefix = ops.cast(inputs["target_ids"], "int32")[:, 1:]
             steps = prefix.shape[1]
             limits = ops.full(ops.shape(real), steps, dtype="int32")
@@ -203,7 +201,6 @@ class BeamSearch(Search):
         # A row without a source ends at once, like a full one.
         limits = ops.where(real, limits, 1)
         ids, scores = self(model, source_ids, limits, steps, prefix)
-        nothing = 0 if prefix is None else prefix
-        ids = ops.where(real[:, None], ids[:, 0], nothing)
+        ids = ops.where(real[:, None], ids[:, 0], 0 if prefix is None else prefix)
         ids = ops.pad(ids, [(0, 0), (1, 0)], constant_values=self.start_id)
         return ops.where(scores[:, :1] > LOW / 2, ids, -1)

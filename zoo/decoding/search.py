@@ -17,12 +17,6 @@ from zoo.decoding.beam_state import (
 )
 from zoo.ids import END_ID, PAD_ID, START_ID
 
-ARGUMENTS = (
-    *("beam_size", "length_penalty", "coverage_penalty", "n_best"),
-    *("length_normalization", "min_length", "banned_ids", "start_id", "end_id"),
-    "no_repeat_ngram_size",
-)
-
 
 def longest_translation(length: Any) -> Any:
     """Returns the default maximum length of a translation, end token included.
@@ -92,7 +86,7 @@ class Search:
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
-        return {name: getattr(self, name) for name in ARGUMENTS}
+        return dict(vars(self))
 
     def find(
         self,

@@ -80,8 +80,12 @@ class TargetText:
         """Returns the text's own pieces, where `encode` gives ids."""
         return self.tokenizer.surfaces(text.strip() for text in texts)
 
-    def _cut(self, texts, limit, name):
-        """Splits stripped texts into at most `limit` pieces, with one warning."""
+    def _cut(self, texts, limit, name, end=()):
+        """Splits stripped texts into at most `limit` pieces, with one warning.
+
+        The ids of `end` count, and follow each text that is not blank.
+        """
+        limit -= len(end)
         characters = limit * CHARACTERS_PER_PIECE
         texts = [text.strip() for text in texts]
         rows = self.tokenizer.tokenize([text[:characters] for text in texts])
@@ -96,7 +100,7 @@ class TargetText:
                 f"were cut. The first is {name}[{cut[0]}], of {len(texts[cut[0]])} "
                 "characters"
             )
-        return [row[:limit] for row in rows]
+        return [[*row[:limit], *end] if row else [] for row in rows]
 
 
 class CaptionText(TargetText):
@@ -140,14 +144,11 @@ class TranslationText(TargetText):
         """
         length = self.source_length if length is None else length
         integer("length", length, 1 + bool(self.source_end))
-        return self._source_rows(check_texts(texts), length, "texts")
+        return self._cut_sources(check_texts(texts), length, "texts")
 
-    def _source_rows(self, texts, length, name):
-        if not self.source_end:
-            return self._cut(texts, length, name)
-        end = self.tokenizer.end_token_id
-        rows = self._cut(texts, length - 1, name)
-        return [[*row, end] if row else row for row in rows]
+    def _cut_sources(self, texts, length, name):
+        end = [self.tokenizer.end_token_id] if self.source_end else []
+        return self._cut(texts, length, name, end)
 
 
 def needed_preprocessor(task: Any, use: str) -> Any:

@@ -29,8 +29,8 @@ def splitting_rules(end: str, negation: str, cut: str) -> list[tuple[str, str]]:
     The arguments are characters that the text does not contain. RE2 has no lookaround
     or backreferences, so marks tell what follows: the end of a run of word characters,
     and the place before an "n't". White space stays as " ", a part of its own. A sign
-    is one character with its marks, skin tone or tag, and characters joined to it; a flag
-    is two characters; a run of one of `_RUNS` is one sign.
+    is one character with its marks, skin tone or tag, and characters joined to it; a
+    flag is two characters; a run of one of `_RUNS` is one sign.
     """
     marks, word = end + negation, f"{LETTERS}{MARKS}"
     sign = f"[^{LETTERS}{SPACE}'’{marks}][{_ON_SIGNS}]*"
