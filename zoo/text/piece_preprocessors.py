@@ -10,14 +10,12 @@ from zoo.checks import integer, positive
 from zoo.ids import END_ID, START_ID
 from zoo.strings import describe, read_texts
 from zoo.text.rows import bucket, framed, pad_rows, python_ids
-from zoo.text.tokenizer import Tokenizer, TokenizerByBackbone
+from zoo.text.tokenizer import Tokenizer
 from zoo.text.translation_arrays import CaptionText, TranslationText
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class TranslatorPreprocessor(
-    TokenizerByBackbone, TranslationText, keras_hub.models.Seq2SeqLMPreprocessor
-):
+class TranslatorPreprocessor(TranslationText, keras_hub.models.Seq2SeqLMPreprocessor):
     """Converts strings to the ids that a translator reads, and ids back to strings.
 
     Called with `{"source": strings, "target": strings}`, it returns `(x, y,
@@ -159,13 +157,11 @@ def check_tokenizer(tokenizer: Any) -> None:
         raise TypeError(
             f"tokenizer must be a zoo.text.Tokenizer. Received: {describe(tokenizer)}"
         )
-    dtype, length = tokenizer.compute_dtype, tokenizer.sequence_length
-    extras = (tokenizer.add_bos, tokenizer.add_eos)
-    if dtype != "int32" or length is not None or any(extras):
+    extras = tokenizer.sequence_length, tokenizer.add_bos, tokenizer.add_eos
+    if tokenizer.compute_dtype != "int32" or any(extras):
         raise ValueError(
             "tokenizer must have dtype int32, no sequence_length, add_bos or add_eos. "
-            f"Received: dtype={dtype!r}, sequence_length={length}, "
-            f"(add_bos, add_eos)={extras}"
+            f"Received: {tokenizer.compute_dtype} and {extras}"
         )
 
 
@@ -199,9 +195,7 @@ def _training_arrays(inputs, rows, length, single):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class CaptionPreprocessor(
-    TokenizerByBackbone, CaptionText, keras_hub.models.Preprocessor
-):
+class CaptionPreprocessor(CaptionText, keras_hub.models.Preprocessor):
     """Converts images and captions to what a captioner reads, and ids to captions.
 
     Called with `{"image": images, "caption": strings}`, it returns `(x, y,

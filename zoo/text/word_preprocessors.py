@@ -11,12 +11,11 @@ from zoo.checks import integer
 from zoo.ids import END_ID
 from zoo.strings import read_texts
 from zoo.text.rows import cut_rows, framed, pad_rows, python_ids
-from zoo.text.tokenizer import TokenizerByBackbone
 from zoo.text.vocabulary import PromptText, WordText
 from zoo.text.word_tokenizer import WordTokenizer
 
 
-class _OfWords(TokenizerByBackbone, keras_hub.models.Preprocessor):
+class _OfWords(keras_hub.models.Preprocessor):
     """A preprocessor with a `WordTokenizer` and a length from `least`."""
 
     tokenizer_cls = WordTokenizer
