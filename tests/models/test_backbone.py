@@ -1,5 +1,3 @@
-import pytest
-
 from zoo.models import Seq2Seq
 
 SMALL = {"num_layers": 1, "hidden_dim": 4, "embedding_dim": 3}
