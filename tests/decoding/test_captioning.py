@@ -45,23 +45,6 @@ def caption(**changes):
     return Caption(**{**values, **changes})
 
 
-def test_json_has_a_member_for_each_attribute():
-    assert json.loads(caption().to_json()) == {
-        "text": "ring",
-        "score": -0.75,
-        "tokens": ["▁ri", "ng"],
-        "image": [
-            [
-                [15 * row + 3 * column + channel for channel in range(3)]
-                for column in range(5)
-            ]
-            for row in range(2)
-        ],
-        "alignment": [[[0.5, 0.25, 0.25]], [[0.0, 0.5, 0.5]]],
-        "log_probs": [-0.25, -0.25, -0.25],
-    }
-
-
 @pytest.mark.parametrize("changes", [{}, {"log_probs": None}])
 def test_a_caption_comes_back_from_json(changes):
     record = caption(**changes)
@@ -73,26 +56,12 @@ def test_a_caption_comes_back_from_json(changes):
     assert read.merge_words().alignment.tolist() == [[[0.25, 0.375, 0.375]]]
 
 
-def test_an_empty_caption_comes_back():
-    empty = caption(text="", tokens=[], alignment=np.zeros((0, 2, 2)), log_probs=None)
-    read = Caption.from_json(empty.to_json())
-    assert read.tokens == [] and len(read.alignment) == 0 and read.log_probs is None
-    assert read.image.shape == (2, 5, 3)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"image": [[1, 2], [3, 4]]}, r"`image` of the shape \(any, any, any\)"),
-        ({"image": [[[]]]}, "`image` of the shape"),
-        ({"image": None}, "`image` of the shape .* finite numbers"),
-        ({"image": [[[0.5]]]}, "bytes, 0 to 255"),
         ({"image": [[[0, 256]]]}, "bytes, 0 to 255"),
-        ({"alignment": [[0.5, 0.5]] * 2}, r"the shape \(2, any, any\)"),
         ({"alignment": [[[0.5]]]}, r"the shape \(2, any, any\)"),
-        ({"alignment": [[[-0.5]]] * 2}, "a caption's record .* without negative"),
-        ({"log_probs": [0.0]}, r"`log_probs` of the shape \(3,\)"),
-        ({"tokens": [1, 2]}, "`tokens`, a list of strings"),
         ({"source_tokens": []}, r"Received: \['source_tokens'\]"),
     ],
 )

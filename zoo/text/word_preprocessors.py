@@ -74,8 +74,8 @@ class WordPreprocessor(_OfWords, PromptText, keras_hub.models.CausalLMPreprocess
         """Returns `(x, y, sample_weight)` for `fit`; see the class."""
         texts, single = read_texts(x, "x")
         rows = cut_rows(self.encode(texts), self.sequence_length - 1)
-        ids, y, weights = framed(rows, END_ID, END_ID, self.sequence_length)
-        arrays = {"token_ids": ids}, y, weights
+        ids, *labels = framed(rows, END_ID, END_ID, self.sequence_length)
+        arrays = {"token_ids": ids}, *labels
         return keras.tree.map_structure(lambda x: x[0], arrays) if single else arrays
 
     # === KerasHub's generate ===
