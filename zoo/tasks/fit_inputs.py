@@ -9,6 +9,7 @@ import numpy as np
 
 from zoo.strings import describe
 from zoo.tasks.batches_by_length import trimmed
+from zoo.text.graph import map_batches
 
 
 class Reader:
@@ -42,7 +43,7 @@ class Reader:
         if hasattr(x, "element_spec"):
             parts = keras.tree.flatten(x.element_spec)
             text = any(part.dtype == "string" for part in parts)
-            return _mapped(x, self._of_batch) if text else x, None, None
+            return map_batches(x, self._of_batch) if text else x, None, None
         if isinstance(x, keras.utils.PyDataset):
             return _Preprocessed(x, self._of_batch), None, None
         return (self._of_batch(batch) for batch in x), None, None
@@ -150,21 +151,6 @@ class _Preprocessed(keras.utils.PyDataset):
 
     def on_epoch_end(self) -> None:
         self.batches.on_epoch_end()
-
-
-def _mapped(dataset, prepare):
-    """A `tf.data.Dataset` of batches that Python prepares."""
-    import tensorflow as tf
-
-    spec = tf.nest.map_structure(
-        lambda part: tf.TensorSpec([None] * part.ndim, part.dtype),
-        prepare(next(iter(dataset))),
-    )
-    prepared = tf.data.Dataset.from_generator(
-        lambda: map(prepare, dataset), output_signature=spec
-    )
-    count = tf.data.experimental.assert_cardinality(dataset.cardinality())
-    return prepared.apply(count).prefetch(tf.data.AUTOTUNE)
 
 
 def weighted(arrays: Any, sample_weight: Any) -> Any:

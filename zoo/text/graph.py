@@ -3,6 +3,7 @@
 TensorFlow is imported on use; the rest of `zoo.text` works without it.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from zoo.backend import Tensor
@@ -13,6 +14,21 @@ from zoo.text.word_splitting import SPACE
 # megabyte). Pieces hold 16 characters at most, so only long runs of blanks or unknown
 # characters can lose a piece.
 CHARACTERS_PER_PIECE = 64
+
+
+def map_batches(dataset: Any, function: Callable[[Any], Any]) -> Any:
+    """Maps the batches of a `tf.data.Dataset` by a function of Python's arrays."""
+    import tensorflow as tf
+
+    spec = tf.nest.map_structure(
+        lambda part: tf.TensorSpec([None] * part.ndim, part.dtype),
+        function(next(iter(dataset))),
+    )
+    mapped = tf.data.Dataset.from_generator(
+        lambda: map(function, dataset), output_signature=spec
+    )
+    count = tf.data.experimental.assert_cardinality(dataset.cardinality())
+    return mapped.apply(count).prefetch(tf.data.AUTOTUNE)
 
 
 def valid_text(text: Tensor) -> Tensor:
