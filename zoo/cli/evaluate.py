@@ -161,7 +161,7 @@ def _tagger(name, arguments):
 
     if arguments.test:
         column = arguments.columns and arguments.columns[0]
-        data = _read_own(own.read_one, arguments, kind=own.tagged_kind(column))
+        data = _read_own(own.read_one, arguments, kind=own.TaggedKind(column))
     else:
         _check_corpus(arguments, "taggers", UD_ENGLISH.name)
         newer = {"allow_newer": arguments.allow_newer}
@@ -186,7 +186,7 @@ def _language_model(name, arguments):
     if arguments.output:
         raise BadInput("a language model has no answers to write: omit --output")
     if arguments.test:
-        kind = own.sentences_kind(arguments.columns)
+        kind = own.SentencesKind(arguments.columns)
         texts = _read_own(own.read_one, arguments, kind=kind)
     else:
         _check_corpus(arguments, "language models", "ptb")
@@ -210,7 +210,7 @@ def _classifier(name, arguments):
     if not arguments.test:
         _on_treebank(name, arguments)
         return
-    data = _read_own(own.read_one, arguments, kind=own.labelled_kind(arguments.columns))
+    data = _read_own(own.read_one, arguments, kind=own.LabelledKind(arguments.columns))
     texts = data.texts[: arguments.limit]
     labels = [data.names[label] for label in data.labels[: arguments.limit]]
     task = _load(name, arguments, "classify")

@@ -1,22 +1,17 @@
 """Sentence pairs, read from two files that are aligned by line."""
 
-import array
 import dataclasses
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-
 from zoo.data.errors import CorpusError
 from zoo.data.lines import read_lines
+from zoo.warn import warn_caller
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Pairs:
     """Aligned sentences of two languages. Iterating yields (source, target).
-
-    `+` joins two corpora of the same languages.
 
     Args:
         name: the corpus, as "multi30k".
@@ -33,7 +28,7 @@ class Pairs:
     Example:
         ```python
         pairs = zoo.data.Pairs("mine", "train", "en", "de", ["Hi."], ["Hallo."])
-        assert list(pairs + pairs) == [("Hi.", "Hallo.")] * 2
+        assert list(pairs) == [("Hi.", "Hallo.")]
         ```
     """
 
@@ -61,26 +56,6 @@ class Pairs:
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         return zip(self.sources, self.targets, strict=True)
-
-    def __add__(self, other: "Pairs") -> "Pairs":
-        if not isinstance(other, Pairs):
-            return NotImplemented
-        ours = (self.source_language, self.target_language)
-        theirs = (other.source_language, other.target_language)
-        if ours != theirs:
-            raise ValueError(
-                "only corpora of the same languages can be joined, received "
-                f"{'-'.join(ours)} and {'-'.join(theirs)}"
-            )
-        same = self.split == other.split
-        return Pairs(
-            f"{self.name}+{other.name}",
-            self.split if same else f"{self.split}+{other.split}",
-            *ours,
-            self.sources + other.sources,
-            self.targets + other.targets,
-            self.references + other.references,
-        )
 
     def __repr__(self) -> str:
         return (
@@ -124,11 +99,9 @@ def read_aligned(
             f"{number} lines, {len(blank)} of them blank on one side or both"
         )
     if blank:
-        warnings.warn(
+        warn_caller(
             f"{len(blank)} of {number} pairs left out, blank on one side or both, "
-            f"the first at line {blank[0]} of {source_path} and {target_path}",
-            # read_aligned <- load <- the user's line
-            stacklevel=3,
+            f"the first at line {blank[0]} of {source_path} and {target_path}"
         )
     return sources, references
 
@@ -138,7 +111,7 @@ def aligned_lines(
 ) -> Iterator[tuple[str, str]]:
     """Yields the lines of two files in pairs; see `read_lines`.
 
-    If one has more, the error has both counts and the line where they seem to part.
+    If one has more, the error has both counts.
     """
     sides = [read_lines(path, normalize) for path in (source, target)]
     try:
@@ -146,33 +119,8 @@ def aligned_lines(
     except CorpusError:
         raise
     except ValueError:  # of zip
-        lengths = [
-            np.array(array.array("i", map(len, read_lines(path, normalize))))
-            for path in (source, target)
-        ]
+        counts = [sum(1 for _ in read_lines(path)) for path in (source, target)]
         raise CorpusError(
             "the two files must have the same number of lines, received "
-            f"{len(lengths[0]):,} lines in {source} and {len(lengths[1]):,} in "
-            f"{target}; they seem to go out of step near line "
-            f"{parting_line(*lengths):,}"
+            f"{counts[0]:,} lines in {source} and {counts[1]:,} in {target}"
         ) from None
-
-
-def parting_line(source: np.ndarray, target: np.ndarray) -> int:
-    """Estimates from which line on two sides are no longer aligned.
-
-    A sentence and its translation are about equally long, but for a factor, and other
-    sentences are not. The deviation of each pair of lines from that factor is compared
-    with the mean deviation of pairs that are surely wrong; the line before which the
-    deviations are smallest in sum, and behind which they are greatest, is the answer,
-    within a few lines. Lines count from 1; the one behind the shorter side's end is
-    the answer if all up to there belong together.
-    """
-    count = min(len(source), len(target))
-    ratios = np.log1p(source[:count]) - np.log1p(target[:count])
-    deviations = np.abs(ratios - np.median(ratios)) if count else ratios
-    wrong = np.log1p(source[:count]) - np.log1p(np.roll(target[:count], count // 2))
-    wrong = np.abs(wrong - np.median(ratios)) if count else ratios
-    level = 0.7 * wrong.mean() if count else 0.0
-    sums = np.concatenate([[0.0], np.cumsum(deviations - level)])
-    return int(sums.argmin()) + 1

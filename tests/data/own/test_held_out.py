@@ -15,7 +15,7 @@ def offered(numbers, count, size):
     for several in chunks(numbers, size):
         smallest.offer([n.to_bytes(4, "big") for n in several], several)
         assert len(smallest._items) <= 2 * count + size
-        assert len(smallest._unique) < 20_000 + held_out._AT_ONCE
+        assert len(smallest._unique) < 20_000 + held_out.AT_ONCE
     return smallest
 
 
@@ -32,7 +32,7 @@ def test_memory_is_bounded():
     ("unique", "count"), [(1, 1), (9, 1), (40, 2), (19_990, 1000), (30_000, 1000)]
 )
 def test_a_twentieth_up_to_a_thousand(unique, count):
-    found = offered([*range(unique)] * 2, held_out.HELD_OUT, held_out._AT_ONCE)
+    found = offered([*range(unique)] * 2, held_out.HELD_OUT, held_out.AT_ONCE)
     assert found.held_out() == list(range(count))
 
 

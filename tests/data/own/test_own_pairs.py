@@ -132,16 +132,6 @@ def test_a_first_line_that_may_be_a_pair_is_reported(tmp_path):
     assert note not in read_pairs(path, columns=("dog", "Hund")).report
 
 
-def test_columns_are_those_of_a_table(tmp_path):
-    paths = write(tmp_path, sentences(9))
-    for read in (read_pairs, read_test):
-        with pytest.raises(CorpusError, match="those of a table, received 1, 2 for"):
-            read(paths, columns=(1, 2))
-    (tmp_path / "a.tsv").write_text("x\tz\ty\na\tb\tc\n")
-    own = read_pairs(paths, tmp_path / "a.tsv", columns=("x", "y"))
-    assert list(own.valid) == [("a", "c")]
-
-
 def test_what_is_left_out_is_counted_with_its_first_place(tmp_path):
     pairs = sentences(40)
     pairs[3] = pairs[8] = ("", "leer")
@@ -245,10 +235,8 @@ def test_words_are_counted_by_spaces_or_by_characters(text, words):
 
 def test_distinct_characters_are_found(tmp_path):
     pairs = [("ab a", "\xe4b"), ("ac", "\u72d7"), ("a" * 2001, "z")]
-    paths = write(tmp_path, pairs)
-    for _ in range(2):  # the second time from the cache
-        own = read_pairs(paths, [("x", "y")], cache=tmp_path / "cache")
-        assert own.characters == " abc\xe4\u72d7"
+    own = read_pairs(write(tmp_path, pairs), [("x", "y")])
+    assert own.characters == " abc\xe4\u72d7"
 
 
 def test_the_digest_is_that_of_text_and_options(tmp_path):
@@ -294,36 +282,3 @@ def test_a_sample_is_the_same_for_the_same_text():
     assert set(chosen) < set(pairs)
     assert few == read_pairs(pairs[::-1], pairs[:1]).sample(50)
     assert len(own.sample(10_000)) == 600
-
-
-# === The cache ===
-
-
-def test_a_second_reading_of_the_same_files_is_taken_from_the_cache(
-    tmp_path, monkeypatch
-):
-    pairs = sentences(60)
-    paths = write(tmp_path, pairs)
-    cache = tmp_path / "cache"
-    first = read_pairs(paths, cache=cache)
-    monkeypatch.setattr("zoo.data.own.own_pairs.scan", None)
-    again = read_pairs(paths, cache=cache)
-    for name in ("pairs", "words", "characters", "digest", "report", "languages"):
-        assert getattr(first, name) == getattr(again, name)
-    assert list(first.valid) == list(again.valid)
-    assert list(first.train) == list(again.train)
-    with pytest.raises(TypeError, match="not callable"):  # it would be read again
-        read_pairs(paths, cache=cache, seed=2)
-    write(tmp_path, pairs[1:])
-    with pytest.raises(TypeError, match="not callable"):
-        read_pairs(paths, cache=cache)
-
-
-@pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b'{"pairs": 1'])
-def test_a_spoilt_cache_is_made_anew(tmp_path, content):
-    paths = write(tmp_path, sentences(60))
-    first = read_pairs(paths, cache=tmp_path / "cache")
-    (found,) = (tmp_path / "cache").iterdir()
-    found.write_bytes(content)
-    assert read_pairs(paths, cache=tmp_path / "cache").digest == first.digest
-    assert found.read_bytes() != content

@@ -1,8 +1,8 @@
 import pytest
 
 from zoo.data import CorpusError
-from zoo.data.own.own_pairs import pair_kind
-from zoo.data.own.own_texts import sentences_kind
+from zoo.data.own.own_pairs import PairKind
+from zoo.data.own.own_texts import SentencesKind
 from zoo.data.own.text_files import TextFiles, as_files, file_part, find_split
 
 pytestmark = pytest.mark.backend_free
@@ -68,17 +68,17 @@ def test_places_and_languages(tmp_path):
     touch(tmp_path, "a.pt_BR.gz", "a.de.txt")
     paths = tmp_path / "a.en", tmp_path / "a.pt_BR"
     touch(tmp_path, "a.en", "a.pt_BR")
-    part = file_part(pair_kind(), TextFiles(paths, 3))
+    part = file_part(PairKind(), TextFiles(paths, 3))
     assert part.languages == ("en", "pt_BR") and part.weight == 3
     assert list(part.rows()) == [(1, ("x", "x"))] and part.unit == "line"
     (tmp_path / "a.csv").write_text("source,de\nx,y\n")
-    part = file_part(pair_kind(), TextFiles((tmp_path / "a.csv",)))
+    part = file_part(PairKind(), TextFiles((tmp_path / "a.csv",)))
     assert part.languages == ("und", "de") and list(part.rows()) == [(2, ("x", "y"))]
     (tmp_path / "b.csv").write_text("id,en,de\n1,y,x\n")
-    part = file_part(pair_kind(None, ("de", "en")), TextFiles((tmp_path / "b.csv",)))
+    part = file_part(PairKind(None, ("de", "en")), TextFiles((tmp_path / "b.csv",)))
     assert list(part.read()) == [("x", "y")]
     with pytest.raises(CorpusError, match="should be two files"):
-        file_part(pair_kind(), TextFiles((tmp_path / "a.en",) * 2))
+        file_part(PairKind(), TextFiles((tmp_path / "a.en",) * 2))
 
 
 # === Folders ===
@@ -102,24 +102,16 @@ def test_a_folders_files_are_found_by_split(tmp_path, names, languages, found):
     touch(tmp_path, *names)
     if found == "error":
         with pytest.raises(CorpusError, match="say by the languages"):
-            find_split(tmp_path, "valid", pair_kind(None, languages))
+            find_split(tmp_path, "valid", PairKind(None, languages))
         return
-    files = find_split(tmp_path, "valid", pair_kind(None, languages))
+    files = find_split(tmp_path, "valid", PairKind(None, languages))
     found = names if found is None else found
     assert [path.name for path in files.paths] == found if found else files is None
 
 
-def test_equal_languages_do_not_tell_two_files(tmp_path):
-    touch(tmp_path, "train.en", "train.de", "valid.src", "valid.tgt")
-    kind = pair_kind(None, ("en", "en"))
-    with pytest.raises(CorpusError, match="languages, which should differ.*en-en"):
-        find_split(tmp_path, "train", kind)
-    assert find_split(tmp_path, "valid", kind)  # told by other suffixes
-
-
 def test_the_one_file_of_a_split(tmp_path):
     touch(tmp_path, "dev.conllu", "test.txt", "test.tsv")
-    kind = sentences_kind()
+    kind = SentencesKind()
     assert find_split(tmp_path, "valid", kind).paths[0].name == "dev.conllu"
     assert find_split(tmp_path, "train", kind) is None
     with pytest.raises(CorpusError, match="one file for test, .*test.tsv, test.txt"):

@@ -2,14 +2,14 @@
 
 from zoo.data.own.own_pairs import OwnPairs, as_pairs, read_pairs, read_test
 from zoo.data.own.own_texts import (
+    LabelledKind,
     OwnTexts,
-    labelled_kind,
+    SentencesKind,
+    TaggedKind,
     read_labelled,
     read_one,
     read_sentences,
     read_tagged,
-    sentences_kind,
-    tagged_kind,
 )
 from zoo.data.own.text_files import TextFiles
 
@@ -18,13 +18,13 @@ __all__ = [
     "OwnTexts",
     "TextFiles",
     "as_pairs",
-    "labelled_kind",
+    "LabelledKind",
     "read_labelled",
     "read_one",
     "read_pairs",
     "read_sentences",
     "read_tagged",
     "read_test",
-    "sentences_kind",
-    "tagged_kind",
+    "SentencesKind",
+    "TaggedKind",
 ]

@@ -7,10 +7,10 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 HELD_OUT, SHARE = 1000, 0.05  # texts that are held out: at most, and of the unique ones
-_AT_ONCE = 4096
+AT_ONCE = 4096
 
 
-def chunks(items: Iterable[T], size: int = _AT_ONCE) -> Iterator[list[T]]:
+def chunks(items: Iterable[T], size: int = AT_ONCE) -> Iterator[list[T]]:
     """Yields lists of `size` items; the last may be shorter."""
     iterator = iter(items)
     return iter(lambda: list(itertools.islice(iterator, size)), [])
@@ -41,10 +41,8 @@ class Smallest(Generic[T]):
 
     def offer(self, hashes: Sequence[bytes], items: Sequence[T]) -> None:
         """Takes items with their `text_hashes` into account."""
-        limit = self._limit
-        for hashed, item in zip(hashes, items, strict=True):
-            if hashed < limit:
-                self._items[hashed] = item
+        pairs = zip(hashes, items, strict=True)
+        self._items.update(pair for pair in pairs if pair[0] < self._limit)
         if len(self._items) > 2 * self._count:
             self.items()
         if len(self._unique) < HELD_OUT / SHARE:

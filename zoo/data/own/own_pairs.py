@@ -2,21 +2,19 @@
 
 import dataclasses
 import hashlib
+import itertools
 import json
-import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from zoo.data.errors import CorpusError
 from zoo.data.own.held_out import Smallest, chunks, text_hashes
 from zoo.data.own.python import python_part
 from zoo.data.own.reading import UNKNOWN, Kind, Part, read_clean
-from zoo.data.own.scan import RULES, Scan, TrainingPairs, scan
+from zoo.data.own.scan import TrainingPairs, scan
 from zoo.data.own.tables import PAIR_COLUMNS
 from zoo.data.own.text_files import find_parts, find_sets
 from zoo.data.parallel_text import Pairs
-from zoo.files import StrPath, sha256, write_bytes
 
 LONGEST = 2000  # characters of a side
 # Characters of one side for each of the other, beyond the first ones: short texts and
@@ -65,9 +63,9 @@ class OwnPairs:
         return hashlib.sha256(json.dumps(about).encode()).hexdigest()
 
     @property
-    def train(self) -> "Joined":
-        """The training pairs of all parts, each once: an iterable that reads anew."""
-        return Joined(self.parts)
+    def train(self) -> Iterator[tuple[str, str]]:
+        """The training pairs of all parts, each once, read anew."""
+        return itertools.chain.from_iterable(self.parts)
 
     def sample(self, count: int) -> list[str]:
         """Returns at most `count` sentences, sources and targets, for a vocabulary.
@@ -82,17 +80,6 @@ class OwnPairs:
         return [source for source, _ in chosen] + [target for _, target in chosen]
 
 
-class Joined:
-    """Several iterables as one, which can be iterated again and again."""
-
-    def __init__(self, iterables: Sequence[Any]) -> None:
-        self._iterables = iterables
-
-    def __iter__(self) -> Iterator[tuple[str, str]]:
-        for iterable in self._iterables:
-            yield from iterable
-
-
 def read_pairs(
     train: Any,
     valid: Any = None,
@@ -102,7 +89,6 @@ def read_pairs(
     languages: Sequence[str] | None = None,
     keep_all: bool = False,
     seed: int = 1,
-    cache: StrPath | None = None,
 ) -> OwnPairs:
     """Reads one's own sentence pairs, from files or from a program's data.
 
@@ -137,7 +123,6 @@ def read_pairs(
         keep_all: whether of the training pairs, too, only those with an empty side are
             left out.
         seed: seed of what is held out.
-        cache: folder in which the result is kept for the same files.
 
     Raises:
         CorpusError: for files that can't be read, or hold no pairs. The message names
@@ -152,9 +137,7 @@ def read_pairs(
     """
     if languages is not None and len(languages) != 2:
         raise CorpusError(f"languages should be two codes, received {languages!r}")
-    kind = pair_kind(columns, languages)
-    parts = find_sets(kind, train, valid, test)
-    _check_columns(columns, [part for several in parts.values() for part in several])
+    parts = find_sets(PairKind(columns, languages), train, valid, test)
     names = [languages or part.languages for part in parts["train"]]
     source, target = (
         next((code for code in side if code != UNKNOWN), UNKNOWN)
@@ -166,7 +149,7 @@ def read_pairs(
         for split in ("valid", "test")
         if parts[split]
     }
-    found = _scan(parts["train"], keep_all, seed, sets, cache)
+    found = scan(parts["train"], keep_all, seed, sets)
     sets.setdefault("valid", found.held)
     pairs = {name: _as_pairs(name, s, (source, target)) for name, s in sets.items()}
     return OwnPairs(
@@ -200,8 +183,7 @@ def read_test(
     Raises:
         CorpusError, TypeError: see `read_pairs`.
     """
-    parts = find_parts(pair_kind(columns, languages), data, "test")
-    _check_columns(columns, parts)
+    parts = find_parts(PairKind(columns, languages), data, "test")
     pairs = read_clean(parts, "test", [] if report is None else report)
     return _as_pairs("test", pairs, languages or parts[0].languages)
 
@@ -232,66 +214,41 @@ def as_pairs(
         >>> list(part.read()), part.languages
         ([('Hi.', 'Hallo.')], ('en', 'de'))
     """
-    return python_part(pair_kind(columns, languages), data)
+    return python_part(PairKind(columns, languages), data)
 
 
-# === Which pairs ===
-def pair_kind(
-    columns: Sequence[Any] | None = None, languages: Sequence[str] | None = None
-) -> Kind:
-    """Returns how sentence pairs are read; see `read_pairs`."""
-    return Kind(
-        "pair",
+class PairKind(Kind):
+    """How sentence pairs are read; see `read_pairs`."""
+
+    name = "pair"
+    wanted = (
         "pairs must be two lists of str in a tuple, a list of pairs of str, a dict or "
-        "table of columns, or the paths of files",
-        ("sources", "targets"),
-        [*([languages] if languages else []), *PAIR_COLUMNS],
-        fault=lambda pair: None if pair[0] and pair[1] else EMPTY,
-        flaw=_flaw,
-        chosen=columns,
-        aligned=True,
-        languages=languages,
+        "table of columns, or the paths of files"
     )
+    columns = ("sources", "targets")
+    aligned = True
+
+    def __init__(
+        self,
+        chosen: Sequence[Any] | None = None,
+        languages: Sequence[str] | None = None,
+    ) -> None:
+        super().__init__(chosen)
+        self.languages = languages
+        self.defaults = [*([languages] if languages else []), *PAIR_COLUMNS]
+
+    def problem(self, item: Any, keep_all: bool) -> str | None:
+        """See `Kind`."""
+        a, b = map(len, item)
+        if not (a and b):
+            return EMPTY
+        if keep_all:
+            return None
+        if a > LONGEST or b > LONGEST:
+            return LONG
+        return None if a <= RATIO * b + FREE and b <= RATIO * a + FREE else UNLIKE
 
 
-def _flaw(pair):
-    a, b = len(pair[0]), len(pair[1])
-    if a > LONGEST or b > LONGEST:
-        return LONG
-    return None if a <= RATIO * b + FREE and b <= RATIO * a + FREE else UNLIKE
-
-
-def _check_columns(columns, parts):
-    """Refuses columns if all sets are pairs of files."""
-    if columns and all(len(part.paths) == 2 for part in parts):
-        raise CorpusError(
-            f"columns are those of a table, received {', '.join(map(str, columns))} "
-            f"for the two files {parts[0].name}"
-        )
-
-
-# === Reading ===
 def _as_pairs(split, pairs, languages):
     sources, targets = (list(side) for side in zip(*pairs, strict=True))
     return Pairs(split, split, *languages, sources, targets)
-
-
-def _scan(parts, keep_all, seed, sets, cache):
-    """Scans the training pairs, or reads what an earlier scan of the files found."""
-    if cache is None or not all(part.paths for part in parts):
-        return scan(parts, keep_all, seed, sets)
-    about = [RULES, keep_all, seed, [sets[name] for name in sorted(sets)]]
-    for part in parts:
-        about += [part.name, part.columns, part.weight, *map(sha256, part.paths)]
-    key = hashlib.sha256(json.dumps(about).encode()).hexdigest()
-    path = Path(cache) / f"pairs-{key[:32]}.json"
-    try:
-        found = json.loads(path.read_text("utf-8"))
-        return Scan(**{**found, "held": [(s, t) for s, t in found["held"]]})
-    except (OSError, ValueError, TypeError, KeyError):
-        pass  # there is none, or none of ours
-    result = scan(parts, keep_all, seed, sets)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    content = json.dumps(dataclasses.asdict(result)).encode()
-    write_bytes(path, content, path.with_suffix(f".{os.getpid()}.part"))
-    return result

@@ -2,8 +2,10 @@
 
 import dataclasses
 import hashlib
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from zoo.checks import one_of
@@ -12,15 +14,13 @@ from zoo.data.lines import read_lines, tidy
 from zoo.data.own.held_out import choose_of_each
 from zoo.data.own.python import as_list
 from zoo.data.own.reading import Kind, as_text, read_clean
-from zoo.data.own.tables import JSON, TABLES, kind_of
+from zoo.data.own.tables import JSON, kind_of
 from zoo.data.own.text_files import find_parts, find_sets
 from zoo.data.word_corpora import Labelled, Tagged, conllu_sentences
 from zoo.strings import counted
 
 LONGEST_SENTENCE = 1000  # words of a tagged sentence
 LONGEST_TEXT = 10_000  # characters of another text
-LABEL_COLUMNS = (("text", "label"), ("sentence", "label"))
-TEXT_COLUMNS = (("text",), ("sentence",))
 EMPTY, NO_LABEL, NO_WORD = "that are empty", "without a label", "without a word or tag"
 LONG = f"of more than {LONGEST_TEXT:,} characters"
 LONG_SENTENCE = f"of more than {LONGEST_SENTENCE:,} words"
@@ -89,7 +89,7 @@ def read_tagged(
         CorpusError: for files that can't be read, with file and line.
         ValueError: for a column that can't be.
     """
-    return _read_sets(tagged_kind(column), train, valid, test, keep_all, seed)
+    return _read_sets(TaggedKind(column), train, valid, test, keep_all, seed)
 
 
 def read_labelled(
@@ -128,7 +128,7 @@ def read_labelled(
         CorpusError: for files that can't be read, with file and line, or a label that
             no training text has.
     """
-    return _read_sets(labelled_kind(columns), train, valid, test, keep_all, seed)
+    return _read_sets(LabelledKind(columns), train, valid, test, keep_all, seed)
 
 
 def read_sentences(
@@ -161,7 +161,7 @@ def read_sentences(
     Raises:
         CorpusError: for files that can't be read, with file and line.
     """
-    return _read_sets(sentences_kind(columns), train, valid, test, keep_all, seed)
+    return _read_sets(SentencesKind(columns), train, valid, test, keep_all, seed)
 
 
 def read_one(data: Any, kind: Kind, report: list[str] | None = None) -> Any:
@@ -169,7 +169,7 @@ def read_one(data: Any, kind: Kind, report: list[str] | None = None) -> Any:
 
     Args:
         data: as `test` of the kind's reader; of a folder, `test.*`.
-        kind: what `tagged_kind`, `labelled_kind` or `sentences_kind` returns.
+        kind: a `TaggedKind`, `LabelledKind` or `SentencesKind`.
         report: list to which lines on what was read and left out are added.
 
     Returns:
@@ -201,13 +201,13 @@ def _read_sets(kind, train, valid, test, keep_all, seed):
 
 def _hold_out(kind, items, seed, report):
     """Splits items into training and validation, equal texts to the same side."""
-    texts = [kind.text(item) for item in items]
+    texts, labels = zip(*map(_text_and_label, items), strict=True)
     classes = dict[str, set[Any]]()
-    for text, item in zip(texts, items, strict=True):
-        classes.setdefault(text, set()).add(kind.label(item))
+    for text, label in zip(texts, labels, strict=True):
+        classes.setdefault(text, set()).add(label)
     held = choose_of_each(classes, seed)
     if not held:
-        each = " of each label" * (kind.label(items[0]) is not None)
+        each = " of each label" * (labels[0] is not None)
         raise CorpusError(
             f"no text can be held out for validation, since one{each} stays for "
             f"training, received {counted(len(classes), 'different text')}: give a "
@@ -227,55 +227,94 @@ def _hold_out(kind, items, seed, report):
     return train, valid
 
 
+def _text_and_label(item):
+    """What decides whether two items are the same, and the item's class, if any."""
+    if isinstance(item, str):
+        return item, None
+    text, label = item
+    return (text, label) if isinstance(text, str) else (" ".join(text), None)
+
+
 # === Sentences ===
-def sentences_kind(columns: Sequence[Any] | None = None) -> Kind:
-    """Returns how a text of sentences is read; see `read_sentences`."""
-    return Kind(
-        "sentence",
-        "sentences must be a path, a list of str, or a table with a column of them",
-        ("texts",),
-        TEXT_COLUMNS,
-        fault=lambda text: None if text else EMPTY,
-        flaw=lambda text: LONG if len(text) > LONGEST_TEXT else None,
-        chosen=columns,
-        tables=TABLES,
-        lines=lambda path: enumerate(read_lines(path, normalize=True), start=1),
-    )
+class SentencesKind(Kind):
+    """How a text of sentences is read; see `read_sentences`."""
+
+    name = "sentence"
+    wanted = "sentences must be a path, a list of str, or a table with a column of them"
+    columns = ("texts",)
+    defaults = (("text",), ("sentence",))
+
+    def lines(self, path: Path) -> Iterator[tuple[int, str]]:
+        """See `Kind`."""
+        return enumerate(read_lines(path, normalize=True), start=1)
+
+    def problem(self, item: str, keep_all: bool) -> str | None:
+        """See `Kind`."""
+        if not item:
+            return EMPTY
+        return None if keep_all or len(item) <= LONGEST_TEXT else LONG
 
 
 # === Tags ===
-def tagged_kind(column: str | int | None = None) -> Kind:
-    """Returns how sentences with tags are read; see `read_tagged`."""
-    named = isinstance(column, str) and not column.isdecimal()
+class TaggedKind(Kind):
+    """How sentences with tags are read; see `read_tagged`. An item is two lists."""
 
-    def lines(path):
+    name = "sentence"
+    wanted = (
+        "tagged sentences must be a path, a zoo.data.Tagged, a tuple of words and "
+        "tags, a list of such pairs, or a table with columns words and tags"
+    )
+    columns = ("sentences", "tags")
+    tables = JSON
+
+    def __init__(self, column: str | int | None = None) -> None:
+        super().__init__()
+        self._column = column
+        named = isinstance(column, str) and not column.isdecimal()
+        tags = str(column) if named else "tags"
+        self.defaults = [(words, tags) for words in ("words", "tokens")]
+
+    def item(self, cells: Sequence[Any], place: str = "") -> Any:
+        """See `Kind`."""
+        names = [f"{name}{place}" for name in self.columns]
+        words, tags = (
+            [as_text(t, f"{name}[{i}]") for i, t in enumerate(as_list(side, name))]
+            for side, name in zip(cells, names, strict=True)
+        )
+        if len(words) != len(tags):
+            raise CorpusError(
+                f"{names[0]} should have a tag for each word, received "
+                f"{counted(len(words), 'word')} and {counted(len(tags), 'tag')}"
+            )
+        return words, tags
+
+    def lines(self, path: Path) -> Iterator[tuple[int, Any]]:
+        """See `Kind`."""
         if kind_of(path) == ".conllu":
-            name = one_of("column", column or "upos", ("upos", "xpos"))
-            for line, *item in conllu_sentences(path, name, normalize=True):
+            column = one_of("column", self._column or "upos", ("upos", "xpos"))
+            for line, *item in conllu_sentences(path, str(column), normalize=True):
                 yield line, tuple(item)
         else:
-            yield from _column_sentences(path, column)
+            yield from _column_sentences(path, self._column)
 
-    return _TaggedKind(
-        "sentence",
-        "tagged sentences must be a path, a zoo.data.Tagged, a tuple of words "
-        "and tags, a list of such pairs, or a table with columns words and tags",
-        ("sentences", "tags"),
-        [(words, str(column) if named else "tags") for words in ("words", "tokens")],
-        fault=lambda item: None if item[0] and all(item[0] + item[1]) else NO_WORD,
-        flaw=lambda item: LONG_SENTENCE if len(item[0]) > LONGEST_SENTENCE else None,
-        tables=JSON,
-        lines=lines,
-        text=lambda item: " ".join(item[0]),
-        build=lambda items, _: Tagged([w for w, _ in items], [t for _, t in items]),
-    )
+    def problem(self, item: Any, keep_all: bool) -> str | None:
+        """See `Kind`."""
+        words, tags = item
+        if not words or not all(words + tags):
+            return NO_WORD
+        return None if keep_all or len(words) <= LONGEST_SENTENCE else LONG_SENTENCE
+
+    def build(self, items: list[Any], train: list[Any]) -> Tagged:
+        """See `Kind`."""
+        return Tagged([words for words, _ in items], [tags for _, tags in items])
 
 
 def _column_sentences(path, column):
     """Yields the first line and the words and tags of each sentence."""
     words, tags = list[str](), list[str]()
-    number, place, count, separator = 0, 0, 0, " +"
-    for number, line in enumerate(read_lines(path, normalize=True), start=1):
+    place, count, separator = 0, 0, " +"
+    lines = itertools.chain(read_lines(path, normalize=True), [""])
+    for number, line in enumerate(lines, start=1):
         if not tidy(line):
             if words:
                 yield number - len(words), (words, tags)
@@ -295,8 +334,6 @@ def _column_sentences(path, column):
             )
         words.append(cells[0])
         tags.append(cells[place])
-    if words:
-        yield number + 1 - len(words), (words, tags)
 
 
 def _tag_place(path, cells, column):
@@ -310,71 +347,53 @@ def _tag_place(path, cells, column):
     return int(column) - 1
 
 
-class _TaggedKind(Kind):
-    """A kind whose items are two lists."""
-
-    def item(self, cells, place=""):
-        names = [f"{name}{place}" for name in self.columns]
-        words, tags = map(as_list, cells, names)
-        if len(words) != len(tags):
-            raise CorpusError(
-                f"{names[0]} should have a tag for each word, received "
-                f"{counted(len(words), 'word')} and {counted(len(tags), 'tag')}"
-            )
-        words, tags = (
-            [as_text(text, f"{name}[{i}]") for i, text in enumerate(side)]
-            for side, name in zip((words, tags), names, strict=True)
-        )
-        return words, tags
-
-
 # === Labels ===
-def labelled_kind(columns: Sequence[Any] | None = None) -> Kind:
-    """Returns how texts with labels are read; see `read_labelled`."""
-    return Kind(
-        "text",
+class LabelledKind(Kind):
+    """How texts with labels are read; see `read_labelled`."""
+
+    name = "text"
+    wanted = (
         "labelled texts must be a path, a tuple of texts and labels, a list of such "
-        "pairs, or a table of them",
-        ("texts", "labels"),
-        LABEL_COLUMNS,
-        fault=lambda item: EMPTY if not item[0] else None if item[1] else NO_LABEL,
-        flaw=lambda item: LONG if len(item[0]) > LONGEST_TEXT else None,
-        chosen=columns,
-        tables=TABLES,
-        lines=_labelled_lines,
-        text=lambda item: item[0],
-        label=lambda item: item[1],
-        build=_as_labelled,
+        "pairs, or a table of them"
     )
+    columns = ("texts", "labels")
+    defaults = (("text", "label"), ("sentence", "label"))
 
+    def lines(self, path: Path) -> Iterator[tuple[int, Any]]:
+        """See `Kind`."""
+        for number, line in enumerate(read_lines(path, normalize=True), start=1):
+            label, _, text = line.partition("\t" if "\t" in line else " ")
+            # An empty cell is counted, as in a table; a line without cells is refused.
+            if "\t" not in line and tidy(line) and not (tidy(label) and tidy(text)):
+                raise CorpusError(
+                    f"{path}, line {number:,} should have a label, a tab or space, and "
+                    f"a text, received {line[:40]!r}"
+                )
+            yield number, (text, label)
 
-def _labelled_lines(path):
-    for number, line in enumerate(read_lines(path, normalize=True), start=1):
-        label, _, text = line.partition("\t" if "\t" in line else " ")
-        # An empty cell is counted, as in a table; a line without cells is refused.
-        if "\t" not in line and tidy(line) and not (tidy(label) and tidy(text)):
+    def problem(self, item: Any, keep_all: bool) -> str | None:
+        """See `Kind`."""
+        text, label = item
+        if not (text and label):
+            return NO_LABEL if text else EMPTY
+        return None if keep_all or len(text) <= LONGEST_TEXT else LONG
+
+    def build(self, items: list[Any], train: list[Any]) -> Labelled:
+        """See `Kind`."""
+        labels = {label for _, label in train}
+        if len(labels) > max(20, len(train) // 2):
             raise CorpusError(
-                f"{path}, line {number:,} should have a label, a tab or space, and a "
-                f"text, received {line[:40]!r}"
+                f"labels should be few, received {len(labels):,} for {len(train):,} "
+                "texts: are text and label the other way round?"
             )
-        yield number, (text, label)
-
-
-def _as_labelled(items, train):
-    labels = {label for _, label in train}
-    if len(labels) > max(20, len(train) // 2):
-        raise CorpusError(
-            f"labels should be few, received {len(labels):,} for {len(train):,} texts: "
-            "are text and label the other way round?"
-        )
-    whole = all(re.fullmatch(r"-?\d{1,18}", label) for label in labels)
-    names = sorted(labels, key=lambda name: (int(name) if whole else 0, name))
-    numbers = {name: number for number, name in enumerate(names)}
-    for text, label in items:
-        if label not in numbers:
-            raise CorpusError(
-                f"a label should be one of the training texts' ({', '.join(names)}), "
-                f"received {label!r} for {text[:40]!r}"
-            )
-    texts = [text for text, _ in items]
-    return Labelled(texts, [numbers[label] for _, label in items], tuple(names))
+        whole = all(re.fullmatch(r"-?\d{1,18}", label) for label in labels)
+        names = sorted(labels, key=lambda name: (int(name) if whole else 0, name))
+        for text, label in items:
+            if label not in labels:
+                raise CorpusError(
+                    "a label should be one of the training texts' "
+                    f"({', '.join(names)}), received {label!r} for {text[:40]!r}"
+                )
+        texts = [text for text, _ in items]
+        numbers = {name: number for number, name in enumerate(names)}
+        return Labelled(texts, [numbers[label] for _, label in items], tuple(names))

@@ -1,6 +1,6 @@
 """Text that a Python program has: lists, dicts and tables."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Set
 from functools import partial
 from typing import Any
 
@@ -63,6 +63,13 @@ def _rows(kind, data):
     raise TypeError(f"{kind.wanted}. Received: {describe(data)}")
 
 
+def _column_names(data):
+    """The columns of a dict, DataFrame or Dataset; None if it is none of them."""
+    names = data if isinstance(data, Mapping) else getattr(data, "columns", None)
+    names = getattr(data, "column_names", names)  # Hugging Face's
+    return None if names is None else list(names)
+
+
 def _joined(columns, kind):
     """Columns as rows, which have to be equally many."""
     sides = [as_list(c, name) for c, name in zip(columns, kind.columns, strict=True)]
@@ -72,19 +79,6 @@ def _joined(columns, kind):
             f"{' and '.join(f'{len(side):,}' for side in sides)}"
         )
     return partial(zip, *sides, strict=True)
-
-
-def _column_names(data):
-    """The columns of a dict, DataFrame or Dataset; None if it is none of them."""
-    names = getattr(data, "column_names", None)  # Hugging Face's
-    if isinstance(names, Mapping):  # a DatasetDict's
-        raise TypeError(
-            "data must be one split of the dataset, such as "
-            f"data[{next(iter(names))!r}]. Received: splits {', '.join(names)}"
-        )
-    if names is None:
-        names = data if isinstance(data, Mapping) else getattr(data, "columns", None)
-    return None if names is None else list(names)
 
 
 def as_list(values: Any, name: str) -> list[Any]:
@@ -97,7 +91,7 @@ def as_list(values: Any, name: str) -> list[Any]:
     return values.tolist() if hasattr(values, "tolist") else list(values)
 
 
-def _records(records: Sequence[Any], names: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+def _records(records, names):
     for number, record in enumerate(records):
         try:
             inner = inner_columns(record)
@@ -111,14 +105,9 @@ def _records(records: Sequence[Any], names: Sequence[Any]) -> Iterator[tuple[Any
 
 def _pairs(rows, kind):
     for number, row in enumerate(rows):
-        try:
-            first, second = row
-            if isinstance(row, (str, bytes)):
-                raise TypeError
-        except (TypeError, ValueError):
-            hint = "; for files, a tuple of two paths" if isinstance(row, str) else ""
+        if not isinstance(row, (list, tuple)) or len(row) != 2:
             raise TypeError(
-                f"data[{number}] must be a pair of {' and '.join(kind.columns)}{hint}. "
+                f"data[{number}] must be a pair of {' and '.join(kind.columns)}. "
                 f"Received: {describe(row)}"
-            ) from None
-        yield first, second
+            )
+        yield row

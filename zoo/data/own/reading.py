@@ -10,6 +10,7 @@ from typing import Any
 from zoo.data.errors import CorpusError
 from zoo.data.languages import is_language
 from zoo.data.lines import has_control, tidy
+from zoo.data.own.tables import TABLES
 from zoo.strings import composed, counted, describe
 
 UNKNOWN = "und"  # the code of a language that isn't known
@@ -19,37 +20,43 @@ _CONTROL = (
     "replaced control characters by spaces in {:,}, often a sign of Windows-1252 that "
     "was read as Latin-1"
 )
+Findings = dict[str, list[Any]]  # what was found -> how often, and where first
 
 
-@dataclasses.dataclass(frozen=True)
 class Kind:
     """How the items of a task are read and checked, from whatever source.
 
-    An item is a str, or a tuple of str or of lists of str. Most functions take one.
+    An item is a str, or a tuple of str or of lists of str.
     """
 
     name: str  # of one item
     wanted: str  # the data that may hold them, for errors
     columns: tuple[str, ...]  # a row's cells, for errors: ("texts", "labels")
     defaults: Sequence[Sequence[str]]  # names of a table's columns to look for
-    fault: Callable[[Any], str | None]  # why it can't be used, if so
-    flaw: Callable[[Any], str | None]  # the same for what `keep_all` keeps
-    chosen: Sequence[Any] | None = None  # names or numbers of columns, if given
-    tables: Sequence[str] | None = None  # suffixes of files that are; None for all
-    # Yields (line, item) of a path that is no table.
-    lines: Callable[[Path], Iterator[tuple[int, Any]]] | None = None
-    aligned: bool = False  # whether two files, aligned by line, hold the items
+    tables: Sequence[str] = TABLES  # suffixes of files that are tables
+    aligned = False  # whether two files, aligned by line, hold the items
     languages: Sequence[str] | None = None  # codes of source and target, if given
-    text: Callable[[Any], str] = str  # what decides whether two are the same
-    label: Callable[[Any], str | None] = lambda _: None  # its class, if there are any
-    # Makes a set of its items and those of the training set.
-    build: Callable[[list[Any], list[Any]], Any] = lambda items, _: items
+
+    def __init__(self, chosen: Sequence[Any] | None = None) -> None:
+        self.chosen = chosen  # names or numbers of a table's columns
 
     def item(self, cells: Sequence[Any], place: str = "") -> Any:
         """Returns the item of a row's cells; a missing cell is an empty str."""
         names = [f"{name}{place}" for name in self.columns]
         texts = tuple(map(as_text, cells, names))
         return texts if len(texts) > 1 else texts[0]
+
+    def lines(self, path: Path) -> Iterator[tuple[int, Any]]:
+        """Yields the line and the item of each in a file that is no table."""
+        raise NotImplementedError
+
+    def problem(self, item: Any, keep_all: bool) -> str | None:
+        """Returns why an item is left out, if so; see `clean`."""
+        raise NotImplementedError
+
+    def build(self, items: list[Any], train: list[Any]) -> Any:
+        """Makes a set of its items and those of the training set."""
+        return items
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,8 +67,6 @@ class Part:
     name: str  # the place, for messages
     rows: Callable[[], Iterator[tuple[int, Any]]]  # yields (number, item) anew
     languages: tuple[str, str] = (UNKNOWN, UNKNOWN)
-    paths: tuple[Path, ...] = ()  # that `rows` reads
-    columns: tuple[str, ...] = ()  # that it reads of a table
     weight: int = 1  # how often an epoch has each item
     unit: str = "line"  # what the numbers count
     note: str = ""  # what a log should say of the columns
@@ -112,43 +117,22 @@ def _missing(value):
 
 
 # === Cleaning ===
-class Findings:
-    """Counts what was left out or changed, with the first place of each reason."""
-
-    def __init__(self) -> None:
-        self.lost = 0  # items that are left out
-        self._found: dict[str, tuple[int, str]] = {}
-
-    def add(self, what: str, place: str) -> None:
-        """Counts an item; `what` has a place for the count."""
-        count, first = self._found.get(what, (0, place))
-        self._found[what] = count + 1, first
-
-    def __iter__(self) -> Iterator[str]:
-        for what, (count, first) in self._found.items():
-            yield f"{what.format(count)} (the first: {first})"
-
-
 def clean(
     part: Part, keep_all: bool = False, findings: Findings | None = None
 ) -> Iterator[Any]:
     """Yields the items of a part, their texts tidied, without those to leave out.
 
-    With `keep_all`, only those with a `fault` are left out; see `Kind`.
+    With `keep_all`, only those that can't be used are left out.
     """
-    fault = part.kind.fault
-    flaw = None if keep_all else part.kind.flaw
     for number, item in part.rows():
         kept = _tidy(item)
-        reason = fault(kept) or (flaw and flaw(kept))
+        reason = part.kind.problem(kept, keep_all)
         if findings is not None and (reason or kept != item):
-            place = f"{part.unit} {number:,} of {part.name}"
+            found = f"left out {{:,}} {reason}" if reason else None
             texts = [item] if isinstance(item, str) else map("".join, item)
-            if reason:
-                findings.lost += 1
-                findings.add(f"left out {{:,}} {reason}", place)
-            elif any(map(has_control, texts)):
-                findings.add(_CONTROL, place)
+            if found or any(map(has_control, texts)):
+                place = f"{part.unit} {number:,} of {part.name}"
+                findings.setdefault(found or _CONTROL, [0, place])[0] += 1
         if not reason:
             yield kept
 
@@ -160,15 +144,19 @@ def _tidy(item):
 
 def describe_part(
     part: Part, count: int, findings: Findings, split: str = "train"
-) -> Iterator[str]:
-    """Yields a log's lines on a part of a split, of which `count` items are kept."""
+) -> list[str]:
+    """Returns a log's lines on a part of a split, of which `count` items are kept."""
     weight = f", {part.weight} times an epoch" if part.weight > 1 else ""
     purpose = "" if split == "train" else f" for {split}"
-    total = counted(count + findings.lost, part.kind.name)
-    yield f"read {total}{purpose} from {part.name}{weight}"
-    if part.note:
-        yield part.note
-    yield from findings
+    count += sum(lost for what, (lost, _) in findings.items() if what != _CONTROL)
+    return [
+        f"read {counted(count, part.kind.name)}{purpose} from {part.name}{weight}",
+        *filter(None, [part.note]),
+        *(
+            f"{what.format(count)} (the first: {first})"
+            for what, (count, first) in findings.items()
+        ),
+    ]
 
 
 def read_clean(
@@ -177,9 +165,9 @@ def read_clean(
     """Returns the items of a set, each as often as its weight; adds to a report."""
     read = []
     for part in parts:
-        findings = Findings()
+        findings: Findings = {}
         items = list(clean(part, keep_all, findings))
-        lines = list(describe_part(part, len(items), findings, split))
+        lines = describe_part(part, len(items), findings, split)
         if not items:
             raise CorpusError(
                 f"there are no {part.kind.name}s left in {part.name}. "

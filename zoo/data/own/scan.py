@@ -25,14 +25,11 @@ class TrainingPairs:
     def __init__(self, part: Part, keep_all: bool, held: Sentences) -> None:
         self.weight = part.weight
         self._part, self._keep_all = part, keep_all
-        self._sources, self._targets = _sides(held)
+        self._shares_side = _side_test(held)
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         pairs = clean(self._part, self._keep_all)
-        if not self._sources:
-            return pairs
-        sources, targets = self._sources, self._targets
-        return (p for p in pairs if p[0] not in sources and p[1] not in targets)
+        return (pair for pair in pairs if not self._shares_side(pair))
 
 
 @dataclasses.dataclass
@@ -55,29 +52,30 @@ def scan(
     They are if the user's `sets` have no "valid".
     """
     choice: Smallest[tuple[str, str]] = Smallest()
-    known = {name: _sides(pairs) for name, pairs in sets.items()}
-    shared = dict.fromkeys(known, 0)
+    shares_side = {name: _side_test(pairs) for name, pairs in sets.items()}
+    shared = dict.fromkeys(sets, 0)
     digest = hashlib.sha256(repr((RULES, keep_all)).encode())
     size, report = _Size(), list[str]()
     for part in parts:
-        findings, before = Findings(), size.pairs
+        findings: Findings = {}
+        before = size.pairs
         for pairs in chunks(clean(part, keep_all, findings)):
             size.add(pairs)
             hashes = text_hashes(map("\t".join, pairs), seed)
             choice.offer(hashes, pairs)
             digest.update(b"".join(hashes))
-            for name, (sources, targets) in known.items():
-                shared[name] += sum(s in sources or t in targets for s, t in pairs)
+            for name, test in shares_side.items():
+                shared[name] += sum(map(test, pairs))
         digest.update(repr((size.pairs, part.weight)).encode())
         report += describe_part(part, size.pairs - before, findings)
     if not size.pairs:
         raise CorpusError(f"no pair is left to train on. {' '.join(report)}")
-    for name, count in shared.items():
-        if count:
-            report.append(
-                f"{counted(count, 'training pair')} {'has' if count == 1 else 'have'} "
-                f"a source or target of the {_SETS[name]}"
-            )
+    report += [
+        f"{counted(count, 'training pair')} {'has' if count == 1 else 'have'} a source "
+        f"or target of the {'validation' if name == 'valid' else name} set"
+        for name, count in shared.items()
+        if count
+    ]
     sample = choice.items()
     held = [] if "valid" in sets else choice.held_out()
     if held:
@@ -88,20 +86,18 @@ def scan(
     return Scan(size.pairs, words, characters, held, digest.hexdigest(), report)
 
 
-_SETS = {"valid": "validation set", "test": "test set"}
-
-
-def _sides(pairs):
-    return {source for source, _ in pairs}, {target for _, target in pairs}
+def _side_test(pairs):
+    """A function that tells whether a pair has a source or target of these."""
+    sources, targets = {source for source, _ in pairs}, {target for _, target in pairs}
+    return lambda pair: pair[0] in sources or pair[1] in targets
 
 
 def _hold_out(parts, keep_all, held, size, seed):
     """Takes held-out pairs off the size; the report's lines on them."""
-    sources, targets = _sides(held)
-    unique, lost = set(held), 0
+    shares_side, unique, lost = _side_test(held), set(held), 0
     for part in parts:
         for pairs in chunks(clean(part, keep_all)):
-            found = [p for p in pairs if p[0] in sources or p[1] in targets]
+            found = list(filter(shares_side, pairs))
             size.add(found, -1)
             lost += sum(pair not in unique for pair in found)
     if not size.pairs:

@@ -67,17 +67,19 @@ class TextFiles:
 
 def as_files(data: Any) -> list[TextFiles] | None:
     """Returns paths as a list of `TextFiles`; None for data that name no files."""
-    if isinstance(data, (str, os.PathLike)):
+
+    def paths(values):
+        return all(isinstance(value, (str, os.PathLike)) for value in values)
+
+    if paths([data]):
         return [TextFiles((Path(data),))]
-    several = [data] if isinstance(data, TextFiles) else data
-    if not isinstance(several, (list, tuple)) or not several:
-        return None
-    if all(isinstance(item, TextFiles) for item in several):
-        return list(several)
-    paths = all(isinstance(item, (str, os.PathLike)) for item in several)
-    if isinstance(data, tuple) and len(data) == 2 and paths:
+    if isinstance(data, TextFiles):
+        return [data]
+    if isinstance(data, tuple) and len(data) == 2 and paths(data):
         return [TextFiles(tuple(map(Path, data)))]
-    return None
+    several = isinstance(data, (list, tuple)) and data
+    files = several and all(isinstance(item, TextFiles) for item in data)
+    return list(data) if files else None
 
 
 # === Sets ===
@@ -88,58 +90,64 @@ def find_sets(kind: Kind, train: Any, *others: Any) -> dict[str, list[Part]]:
     """
     sets = {"train": find_parts(kind, train, "train")}
     for split, data in zip(("valid", "test"), others, strict=True):
-        missing = data is None
-        sets[split] = find_parts(kind, train if missing else data, split, missing)
+        if data is not None:
+            sets[split] = find_parts(kind, data, split)
+            continue
+        folders = [files.paths[0] for files in as_files(train) or ()]
+        found = [find_split(f, split, kind) for f in folders if f.is_dir()]
+        sets[split] = [file_part(kind, files) for files in filter(None, found)]
     return sets
 
 
-def find_parts(kind: Kind, data: Any, split: str, optional: bool = False) -> list[Part]:
-    """Returns the parts of one set: of paths, `TextFiles` or Python data.
-
-    If `optional`, the data are those of training, in which only a folder has other
-    splits, and need not.
-    """
+def find_parts(kind: Kind, data: Any, split: str) -> list[Part]:
+    """Returns the parts of one set: of paths, `TextFiles` or Python data."""
     several = as_files(data)
     if several is None:
-        return [] if optional else [python_part(kind, data)]
+        return [python_part(kind, data)]
     parts = []
     for files in several:
-        found: TextFiles | None = None if optional else files
-        if len(files.paths) == 1 and files.paths[0].is_dir():
-            found = find_split(files.paths[0], split, kind, optional)
-            weight = 1 if optional else files.weight
-            found = found and dataclasses.replace(found, weight=weight)
-        if found and found.weight != 1 and split != "train":
+        weight = files.weight
+        if weight != 1 and split != "train":
             raise CorpusError(
-                f"only training text has a weight, received {found.paths[-1]}:"
-                f"{found.weight} for {split}"
+                f"only training text has a weight, received {files.paths[-1]}:{weight} "
+                f"for {split}"
             )
-        if found:
-            parts.append(file_part(kind, found))
+        if len(files.paths) == 1 and files.paths[0].is_dir():
+            found = find_split(files.paths[0], split, kind)
+            if found is None:
+                names = ".en and {0}.de, or {0}.tsv" if kind.aligned else ".*"
+                raise CorpusError(
+                    f"{files.paths[0]} has no file for {split}, named {split}"
+                    f"{names.format(split)}"
+                )
+            files = dataclasses.replace(found, weight=weight)
+        parts.append(file_part(kind, files))
     return parts
 
 
 def file_part(kind: Kind, files: TextFiles) -> Part:
     """Returns the items of two aligned files, of a table, or of another file."""
+    path, *rest = files.paths
     name = " and ".join(map(str, files.paths))
-    if len(files.paths) > 1 and not kind.aligned:
+    if rest and not kind.aligned:
         raise CorpusError(f"a text should be one file, received {name}")
-    for path in files.paths:
-        check_file(path)
-    path = files.paths[0]
-    about: dict[str, Any] = {"paths": files.paths, "weight": files.weight}
-    if len(files.paths) == 2:
-        if path.resolve() == files.paths[1].resolve():
+    for each in files.paths:
+        check_file(each)
+    if rest:
+        if path.resolve() == rest[0].resolve():
             raise CorpusError(f"source and target should be two files, received {name}")
-        about["languages"] = language_codes([_suffix(path) for path in files.paths])
-        return Part(kind, name, partial(_aligned_items, *files.paths), **about)
-    if kind.lines and not kind.chosen and kind_of(path) not in (kind.tables or ()):
-        return Part(kind, name, partial(kind.lines, path), **about)
+        codes = language_codes([_suffix(path) for path in files.paths])
+        rows = partial(_aligned_items, *files.paths)
+        return Part(kind, name, rows, codes, files.weight)
+    if not (kind.aligned or kind.chosen or kind_of(path) in kind.tables):
+        rows = partial(kind.lines, path)
+        return Part(kind, name, rows, weight=files.weight)
     table = Table(path, kind.chosen, kind.defaults)
-    about |= {"columns": (*table.columns, str(table.headless)), "note": table.note}
+    codes = language_codes(["", ""])
     if kind.aligned and not table.headless:
-        about["languages"] = language_codes(table.columns, known=True)
-    return Part(kind, name, partial(_table_items, kind, table), **about)
+        codes = language_codes(table.columns, known=True)
+    rows = partial(_table_items, kind, table)
+    return Part(kind, name, rows, codes, files.weight, note=table.note)
 
 
 def _aligned_items(source: Path, target: Path) -> Iterator[tuple[int, Any]]:
@@ -156,54 +164,40 @@ def _table_items(kind: Kind, table: Table) -> Iterator[tuple[int, Any]]:
 
 
 # === Folders ===
-def find_split(
-    folder: Path, split: str, kind: Kind, optional: bool = True
-) -> TextFiles | None:
+def find_split(folder: Path, split: str, kind: Kind) -> TextFiles | None:
     """Finds a split's files in a folder: `train.txt`, or `train.en` and `train.de`.
 
     Several pairs of files are told apart by the kind's languages.
     """
-    stems = (_of_stem(folder, stem, split, kind) for stem in SPLITS[split])
-    files = next(filter(None, stems), None)
-    if files is None and not optional:
-        names = ".en and {0}.de, or {0}.tsv" if kind.aligned else ".*"
-        raise CorpusError(
-            f"{folder} has no file for {split}, named {split}{names.format(split)}"
-        )
-    return files
+    for stem in SPLITS[split]:
+        paths = [
+            path
+            for path in sorted(folder.iterdir())
+            if path.is_file() and unpacked_name(path).stem == stem
+        ]
+        if paths:
+            return _choose(folder, split, paths, kind)
+    return None
 
 
-def _of_stem(folder, stem, split, kind):
-    paths = [
-        path
-        for path in sorted(folder.iterdir())
-        if path.is_file() and unpacked_name(path).stem == stem
-    ]
+def _choose(folder, split, paths, kind):
     names = ", ".join(path.name for path in paths)
     tables = [path for path in paths if kind_of(path) in TABLES]
     single = tables if kind.aligned else paths
     if len(single) == 1:
         return TextFiles((single[0],))
-    if single and not kind.aligned:
+    if not kind.aligned:
         raise CorpusError(
             f"{folder} should have one file for {split}, received {names}"
         )
     found, languages = {_suffix(path): path for path in paths}, kind.languages
     for sides in [*([languages] if languages else []), *PAIR_COLUMNS, ("src", "trg")]:
         if {*sides} <= {*found}:
-            if sides[0] == sides[1]:
-                raise CorpusError(
-                    f"the files in {folder} are told apart by the languages, which "
-                    f"should differ, received {'-'.join(sides)}"
-                )
             return TextFiles(tuple(found[side] for side in sides))
-    if found:
-        raise CorpusError(
-            f"{folder} has {names}: say by the languages which is the source and "
-            "which the target"
-            + (f", received {'-'.join(languages)}" if languages else "")
-        )
-    return None
+    raise CorpusError(
+        f"{folder} has {names}: say by the languages which is the source and which "
+        "the target" + (f", received {'-'.join(languages)}" if languages else "")
+    )
 
 
 def _suffix(path):

@@ -153,7 +153,7 @@ def translation_recipe(
         translator,
         "two files, aligned by line (my.en my.de), or one table or folder",
         importer("zoo.data.own", "read_pairs"),
-        ("columns", "languages", "cache"),
+        ("columns", "languages"),
         choices=choices_for_pairs,
     )
     return Recipe(

@@ -2,10 +2,9 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
-from zoo.training.config import CACHE, ConfigurationError, say
+from zoo.training.config import ConfigurationError, say
 from zoo.training.recipes.arguments import Arguments, scale_names
 from zoo.training.recipes.choices import change, check
 from zoo.training.recipes.sizes import choices_for_texts
@@ -21,7 +20,7 @@ class UserText:
         read: function that returns the function that reads them, such as
             `zoo.data.own.read_pairs`; see `importer`.
         options: names of the reader's arguments that a run gives: "columns" or
-            "column" (of a table), "languages", "cache" (a folder).
+            "column" (of a table), "languages".
         sentences: how many the `small` model reads in all its epochs.
         widths: arguments of the model that a size multiplies, with the defaults of
             those that `small` doesn't set. They are in the choices' dict `model`, or
@@ -77,9 +76,6 @@ def choose(
 ) -> tuple[Any, Any, Any]:
     """Returns the choices of a run, a user's own text and the task to start from.
 
-    Of several processes the first reads what `given_files` returned, then the others
-    its cache.
-
     Raises:
         ConfigurationError: for choices that can't run, or if there is no such preset.
         CorpusError, OSError: if the text can't be read.
@@ -90,13 +86,9 @@ def choose(
     if given is None:
         scale = recipe.scales[arguments.scale]
     else:
-        if not main:
-            distribution.wait()
         text = _read(recipe.user_text, arguments, given)
-        if main:
-            distribution.wait()
-            for line in text.report:
-                say(recipe.name, line)
+        for line in text.report if main else ():
+            say(recipe.name, line)
         scale = recipe.user_text.choices(recipe, arguments.scale, text, start)
     settings = change(recipe, scale, arguments.changes)
     if arguments.changes:
@@ -118,7 +110,6 @@ def _read(own, arguments, given):
         "columns": arguments.columns,
         "column": arguments.columns and arguments.columns[0],
         "languages": arguments.languages,
-        "cache": Path(arguments.output, CACHE),
     }
     options = {name: options[name] for name in own.options}
     how = {"keep_all": arguments.keep_all, "seed": arguments.seed}
