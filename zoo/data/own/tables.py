@@ -61,8 +61,8 @@ class Table:
             names = [*dict.fromkeys(name for _, row in self._rows() for name in row)]
         numbers = columns and all(re.fullmatch(r"\d+", str(c)) for c in columns)
         # Whether the first line is a row like the others.
-        named = objects or {*(columns or ())} <= {*names}
-        self.headless = bool(numbers) and not named
+        known = objects or {*(columns or ())} <= {*names}
+        self.headless = bool(numbers) and not known
         if self.headless:
             names = [str(number + 1) for number in range(len(names))]
             columns = [str(int(column)) for column in columns or ()]
@@ -70,14 +70,9 @@ class Table:
         self._names = [] if objects else names
         known = columns or objects or self.columns in map(list, defaults)
         # For a log, if nobody has named the columns.
-        self.note = (
-            ""
-            if known
-            else (
-                f"columns {' and '.join(self.columns)} of {path}, its first line taken as "
-                "their names"
-            )
-        )
+        named = " and ".join(self.columns)
+        note = f"columns {named} of {path}, its first line taken as their names"
+        self.note = "" if known else note
 
     def rows(self) -> Iterator[tuple[int, list[Any]]]:
         """Yields the line and the cells of the chosen columns, row by row."""
