@@ -11,16 +11,15 @@ from zoo.layers.attention import weighted_sum
 
 
 class Details(NamedTuple):
-    """Details of a step, beside its logits, weights and state.
+    """Details of a step, beside its logits, weights and state; None where it has none.
 
     Attributes:
-        heads: of a Transformer, the weights of each head on the source `(R, layers, h,
-            S)`; None otherwise.
-        focus: of local attention, p_t, float `(R,)`; None otherwise.
-        windows: of local attention, the first and last position, int `(R, 2)`.
-        norm: ‖h_t‖ `(R,)` of a recurrent decoder with attention; None otherwise.
-        recalled: of an LSTMN, the top layer's weights on its tape `(R, L)`: on the
-            state before the first word, and on that of each word; None otherwise.
+        heads: weights of a Transformer's heads on the source `(R, layers, h, S)`.
+        focus: p_t of local attention, float `(R,)`.
+        windows: the first and last position of local attention, int `(R, 2)`.
+        norm: ‖h_t‖ `(R,)` of a recurrent decoder with attention.
+        recalled: weights of an LSTMN's top layer on its tape `(R, L)`: on the state
+            before the first word, and on that of each word.
     """
 
     heads: Any = None
@@ -52,38 +51,35 @@ def step(
 
     Returns:
         `(logits, state, weights, details)`.
-
-    Example:
-        >>> import numpy as np
-        >>> from zoo.models import Luong
-        >>> model = Luong(20, num_layers=1, hidden_dim=8, embedding_dim=8)
-        >>> memory = model.encode(np.array([[4, 5, 6]]))
-        >>> second = np.array([[0.0, 1.0, 0.0]], "float32")
-        >>> _, _, weights, _ = step(
-        ...     model, np.array([2]), model.start(memory), memory, second)
-        >>> ops.convert_to_numpy(weights).tolist()
-        [[0.0, 1.0, 0.0]]
     """
     heads: list[Tensor] = []
     recalled: list[Tensor] = []
+    single = _single(backbone)
     with contextlib.ExitStack() as stack:
+
+        def change(layer, **attributes):
+            stack.enter_context(_changed(layer, attributes))
+
         for place, layer in enumerate(_multi_head(backbone)):
-            stack.enter_context(_given_heads(layer, attention[:, place], heads))
+            change(layer, attend=_attend_by_head(layer, attention[:, place], heads))
         for cell in _lstmn(backbone):
-            stack.enter_context(_given_reading(cell, attention))
-            stack.enter_context(_kept_recall(cell, recalled))
-        single = _single(backbone)
+            read, recall = _read(cell, attention), _recall(cell, recalled)
+            change(cell, read=read, recall=recall)
         if single is not None:
-            stack.enter_context(_given_weights(single, attention))
-            if window is not None and hasattr(single, "window"):
-                stack.enter_context(_replaced(single, window=window))
+            change(single, attend=_attend(single, attention))
+        if window is not None and has_window(backbone):
+            change(single, window=window)
         logits, new_state, weights = backbone.step(token_ids, state, memory)
         details = _details(backbone, single, state, new_state, memory)
-    if heads:
-        details = details._replace(heads=ops.stack(heads, axis=1))
-    if recalled:
-        details = details._replace(recalled=recalled[-1])
-    return logits, new_state, weights, details
+    return (
+        logits,
+        new_state,
+        weights,
+        details._replace(
+            heads=ops.stack(heads, axis=1) if heads else None,
+            recalled=recalled[-1] if recalled else None,
+        ),
+    )
 
 
 def has_window(backbone: Any) -> bool:
@@ -98,13 +94,8 @@ def heads_of(backbone: Any) -> tuple[int, ...]:
 
 
 # === Where attention is ===
-
-
 def _single(backbone):
-    """The attention layer of a recurrent decoder, or None.
-
-    Of hard attention it is the layer that gives α, of which the largest is taken.
-    """
+    """The attention layer of a recurrent decoder, or None; of hard attention, α's."""
     cell = getattr(getattr(backbone, "decoder", None), "cell", None)
     attention = getattr(cell, "attention", None)
     return getattr(attention, "attention", attention)
@@ -127,8 +118,7 @@ def _details(backbone, attention, state, new_state, memory):
         return Details()
     cell = backbone.decoder.cell
     # h_t is the first state of the last cell.
-    top = sum(getattr(cell, "counts", [0])[:-1])
-    hidden = tree.flatten(new_state)[top]
+    hidden = tree.flatten(new_state)[sum(getattr(cell, "counts", [0])[:-1])]
     norm = ops.norm(ops.cast(hidden, "float32"), axis=-1)
     if not hasattr(attention, "window"):
         return Details(norm=norm)
@@ -143,8 +133,6 @@ def _details(backbone, attention, state, new_state, memory):
 
 
 # === Other attention ===
-
-
 def _given(attention, weights):
     """Weights `(B, ..., T, S)`, those that are given in place; and which rows are."""
     given = ops.cast(attention, weights.dtype)[..., None, :]
@@ -152,7 +140,7 @@ def _given(attention, weights):
     return ops.where(is_given, given, weights), is_given
 
 
-def _given_weights(layer, attention):
+def _attend(layer, attention):
     own = layer.attend
 
     def attend(query, memory, mask, keys, position):
@@ -160,10 +148,10 @@ def _given_weights(layer, attention):
         weights, is_given = _given(attention, weights)
         return ops.where(is_given, weighted_sum(weights, memory), context), weights
 
-    return _replaced(layer, attend=attend)
+    return attend
 
 
-def _given_heads(layer, attention, heads):
+def _attend_by_head(layer, attention, heads):
     own = layer.attend
 
     def attend(query, keys, mask=None):
@@ -177,10 +165,10 @@ def _given_heads(layer, attention, heads):
         heads.append(ops.reshape(by_row, shape))
         return output, weights
 
-    return _replaced(layer, attend=attend)
+    return attend
 
 
-def _given_reading(cell, attention):
+def _read(cell, attention):
     own = cell.read
 
     def read(query, source, u):
@@ -192,22 +180,22 @@ def _given_reading(cell, attention):
         found = ops.where(is_given, weighted_sum(weights, source["values"]), found)
         return ops.reshape(found, (-1, size)), ops.reshape(weights, (-1, shape[-1]))
 
-    return _replaced(cell, read=read)
+    return read
 
 
-def _kept_recall(cell, kept):
+def _recall(cell, recalled):
     own = cell.recall
 
     def recall(*arguments):
         found, weights = own(*arguments)
-        kept.append(weights)
+        recalled.append(weights)
         return found, weights
 
-    return _replaced(cell, recall=recall)
+    return recall
 
 
 @contextlib.contextmanager
-def _replaced(layer: Any, **attributes: Any) -> Iterator[None]:
+def _changed(layer: Any, attributes: dict[str, Any]) -> Iterator[None]:
     """Gives a layer other attributes, without Keras's tracking of them."""
     own = {name: layer.__dict__[name] for name in attributes if name in layer.__dict__}
     layer.__dict__.update(attributes)

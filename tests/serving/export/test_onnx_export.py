@@ -13,7 +13,6 @@ from zoo.models import (
 )
 from zoo.serving import export_onnx
 from zoo.serving.export.manifest import read_version
-from zoo.serving.export.onnx_graphs import _check_loads
 from zoo.serving.runtime import onnx as runtime
 
 TEXTS = ["a brown dog", "the old man sits down", "", "dog"]
@@ -157,9 +156,9 @@ def test_other_backends_are_told_what_to_do(task, tmp_path):
         export_onnx(task, tmp_path / "out")
 
 
-@pytest.mark.backend_free
-def test_a_graph_that_does_not_load_is_refused(tmp_path):
-    pytest.importorskip("onnxruntime", reason="an export needs the extra `onnx`")
-    (tmp_path / "encode.onnx").write_bytes(b"no graph")
-    with pytest.raises(ValueError, match="cannot be exported in float16.*encode.onnx"):
-        _check_loads(tmp_path / "encode.onnx")
+@needs_tensorflow
+@pytest.mark.usefixtures("task")
+def test_a_graph_that_float16_spoils_is_refused(tasks, tmp_path):
+    message = "cannot be exported in float16: .* a wrong read.onnx"
+    with pytest.raises(ValueError, match=message):
+        export_onnx(tasks["language_model"], tmp_path / "out", quantize="float16")

@@ -54,12 +54,12 @@ def read_manifest(folder: StrPath) -> dict[str, Any]:
             f"{folder} should be a model of `zoo export --format onnx`, with a "
             f"{MANIFEST} in it: {error}"
         ) from None
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise ValueError(f"{folder / MANIFEST} is not that of a zoo export to ONNX")
-    if manifest.get("format_version") != FORMAT_VERSION:
+    form = isinstance(manifest, dict) and manifest.get("format")
+    version = form and manifest.get("format_version")
+    if (form, version) != (FORMAT, FORMAT_VERSION):
         raise ValueError(
-            f"{folder} should have the format version {FORMAT_VERSION}. Received: "
-            f"{manifest.get('format_version')!r}; a newer zoo may read it"
+            f"{folder / MANIFEST} should be that of a zoo export to ONNX, of format "
+            f"version {FORMAT_VERSION}. Received: {form!r}, {version!r}"
         )
     return manifest
 
@@ -73,30 +73,21 @@ def read_version(folder: StrPath) -> tuple[dict[str, Any], dict[str, bytes]]:
         ValueError: if the manifest is missing or not zoo's, or a file is missing or
             differs from the one that was exported.
     """
-    folder = Path(folder)
+    folder, files = Path(folder), {}
     manifest = read_manifest(folder)
-    return manifest, {
-        name: _verified(folder, name, digest)
-        for name, digest in manifest["files"].items()
-    }
-
-
-def _verified(folder, name, digest):
-    if name != Path(name).name or name == "..":
-        raise ValueError(f"{folder / MANIFEST} names a file elsewhere: {name!r}")
-    try:
-        content = (folder / name).read_bytes()
-    except OSError as error:
-        raise ValueError(
-            f"{folder} is not complete: {name}: {error.strerror}"
-        ) from None
-    found = _digest(content)
-    if found != digest:
-        raise ValueError(
-            f"{folder / name} is not the file that was exported: it should have "
-            f"{digest}. Received: {found}"
-        )
-    return content
+    for name, digest in manifest["files"].items():
+        try:
+            files[name] = (folder / name).read_bytes()
+        except OSError as error:
+            raise ValueError(
+                f"{folder} is not complete: {name}: {error.strerror}"
+            ) from None
+        if (found := _digest(files[name])) != digest:
+            raise ValueError(
+                f"{folder / name} is not the file that was exported: it should have "
+                f"{digest}. Received: {found}"
+            )
+    return manifest, files
 
 
 def _digest(content):

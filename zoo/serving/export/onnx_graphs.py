@@ -1,7 +1,5 @@
 """Functions of tensors as ONNX graphs, by tf2onnx."""
 
-import contextlib
-import logging
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -142,18 +140,25 @@ def _describe(tensors):
 def _quantize(path, kind):
     """Replaces a graph's file by its smaller version."""
     import onnx
+    import onnxruntime
 
     if kind == "float16":
         from onnxruntime.transformers.float16 import convert_float_to_float16
 
         model = convert_float_to_float16(onnx.load(str(path)), keep_io_types=True)
         onnx.save(model, str(path))
-        _check_loads(path)
+        try:
+            onnxruntime.InferenceSession(str(path))
+        except Exception as error:  # it spoils loops with weights of their own
+            raise ValueError(
+                "This model cannot be exported in float16: ONNX Runtime's converter "
+                f"gives a wrong {path.name}; use int8 or float32"
+            ) from error
         return
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.quantization.registry import IntegerOpsRegistry
 
-    with tempfile.TemporaryDirectory() as folder, _quiet():
+    with tempfile.TemporaryDirectory() as folder:
         source = shutil.copy(path, folder)
         quantize_dynamic(
             source,
@@ -164,29 +169,3 @@ def _quantize(path, kind):
             # The weights in loops too; of products, only those with a weight.
             extra_options={"EnableSubgraph": True, "MatMulConstBOnly": True},
         )
-
-
-def _check_loads(path):
-    """Rejects a graph that ONNX Runtime can't load.
-
-    Its converter to float16 spoils loops with weights of their own, an LSTMN's encoder.
-    """
-    import onnxruntime
-
-    try:
-        onnxruntime.InferenceSession(str(path))
-    except Exception as error:  # of a dozen classes without a common one
-        raise ValueError(
-            f"This model cannot be exported in float16: ONNX Runtime's converter gives "
-            f"a wrong {path.name}; use int8 or float32"
-        ) from error
-
-
-@contextlib.contextmanager
-def _quiet():
-    """Leaves out the advice, with every graph, to prepare it for quantization."""
-    logging.disable(logging.WARNING)
-    try:
-        yield
-    finally:
-        logging.disable(logging.NOTSET)

@@ -4,7 +4,6 @@ from typing import Any
 
 import keras_hub
 import tensorflow as tf
-from keras import ops
 
 from zoo.backend import Tensor
 from zoo.serving.export.limits import Limits
@@ -81,35 +80,22 @@ class LanguageModelSignatures(_WordSignatures):
 
         KerasHub's loop writes words with an XLA operation, which this avoids.
         """
-        sampler, backbone = self.model.sampler, self.model.backbone
-        places = ops.arange(self.length, dtype="int32")
+        sampler, is_prompt = self.model.sampler, ids != PAD_ID
 
-        def unfinished(index, ids, is_prompt, done, states):
-            return ops.logical_and(index < self.length, ops.logical_not(ops.all(done)))
+        def unfinished(index, ids, states):
+            ended = tf.reduce_any((ids == END_ID) & ~is_prompt, axis=1)
+            return (index < self.length) & ~tf.reduce_all(ended)
 
-        def body(index, ids, is_prompt, done, states):
-            here = places == index
-            last = ops.take(ids, index - 1, axis=1)
-            logits, states = self.model.next_word(last, states)
+        def body(index, ids, states):
+            logits, states = self.model.next_word(ids[:, index - 1], states)
             drawn = sampler.get_next_token(sampler.compute_probabilities(logits))
-            drawn = ops.cast(drawn, ids.dtype)[:, None]
             # Prompts stay as they are.
-            new = ops.logical_and(here, ops.logical_not(is_prompt))
-            ids = ops.where(new, drawn, ids)
-            ended = ops.any(ops.logical_and(new, ids == END_ID), axis=1)
-            return index + 1, ids, is_prompt, ops.logical_or(done, ended), states
+            new = (tf.range(self.length) == index) & ~is_prompt
+            ids = tf.where(new, tf.cast(drawn, ids.dtype)[:, None], ids)
+            return index + 1, ids, states
 
-        is_prompt = ops.not_equal(ids, PAD_ID)
-        batch = ops.shape(ids)[0]
-        states = backbone.start(batch, self.length)
-        loop = (
-            ops.array(1, "int32"),
-            ids,
-            is_prompt,
-            ops.zeros((batch,), "bool"),
-            states,
-        )
-        return ops.while_loop(unfinished, body, loop)[1]
+        states = self.model.backbone.start(tf.shape(ids)[0], self.length)
+        return tf.while_loop(unfinished, body, (tf.constant(1), ids, states))[1]
 
     def score(self, text: Tensor) -> dict[str, Tensor]:
         """Returns `log_probability` of each text, its end token included."""
