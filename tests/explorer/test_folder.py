@@ -5,7 +5,6 @@ import http.server
 import json
 import os
 import random
-import shutil
 import subprocess
 import sys
 import threading
@@ -151,31 +150,6 @@ def test_a_small_model_writes_in_the_browser_what_it_writes_in_python(tiny, serv
     assert done == total == found["models"][0]["bytes"]
     assert all(x.startswith(address) for x in found["fetched"] if "favicon" not in x)
     assert not [x for x in found["complaints"] if "404" not in x]
-
-
-@needs_tensorflow
-# explorer/src/engine/files.test.ts damages files in every way, without a browser.
-@pytest.mark.long
-@pytest.mark.parametrize("change", ["altered", "cut", "missing", "manifest"])
-def test_a_file_that_is_not_the_exported_one_is_refused(tiny, served, tmp_path, change):
-    page = tmp_path / "page"
-    shutil.copytree(tiny[1], page)
-    path = page / "models" / "tiny" / "step.onnx"
-    if change == "manifest":
-        path = path.with_name("manifest.json")
-    content = path.read_bytes()
-    if change == "missing":
-        path.unlink()
-    elif change == "cut":
-        path.write_bytes(content[:-1])
-    else:
-        path.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
-    job = {"name": "tiny", "text": "a dog", "options": options(1)}
-    [result] = run_engine(served(page), [job])["results"]
-    message = (
-        "cannot be fetched: 404" if change == "missing" else "cut short or altered"
-    )
-    assert message in result["error"]
 
 
 # === Bundled presets ===

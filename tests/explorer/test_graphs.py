@@ -82,7 +82,6 @@ def test_a_step_is_that_of_python(written, given, window):
             backbone, TOKENS, own, own_memory, attention, window or None
         )
         wanted = {"logits": logits, "weights": weights, **details._asdict()}
-        wanted["norm_h_t"] = wanted.pop("norm")
         for name, values in wanted.items():
             assert (name in outputs) == (values is not None), name
             if values is not None:

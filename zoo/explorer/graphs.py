@@ -8,13 +8,12 @@ from keras import ops
 
 from zoo.backend import Tensor
 from zoo.explorer import what_if
-from zoo.serving.export.export_folder import check_export, package_versions
+from zoo.serving.export.export_folder import check_export
 from zoo.serving.export.graph_export import Function, Spec, TranslatorFunctions
 from zoo.serving.export.manifest import write_manifest
-from zoo.serving.export.onnx_graphs import every_graph, write_graphs
+from zoo.serving.export.onnx_export import every_graph, write_graphs
 
 _SMALL = 1024  # weights with fewer values stay float32
-_NAMES = {"norm": "norm_h_t"}  # of outputs, where they are not those of `Details`
 
 
 def write_model(task: Any, folder: Path) -> None:
@@ -48,7 +47,6 @@ def write_model(task: Any, folder: Path) -> None:
         **model.described,
         "dtype": "float16" if any(halves) else "float32",
         "graphs": graphs,
-        "packages": package_versions(["tf2onnx", "onnx"]),
     }
     write_manifest(folder, described)
 
@@ -86,15 +84,12 @@ class _Functions(TranslatorFunctions):
 
     def _names(self):
         """The names of the details that a step of this model has."""
-        memory = self.backbone.encode(np.full((1, 3), 7, "int32"))
-        state = self.backbone.start_for(memory, 2)
-        own = np.zeros((1, *what_if.heads_of(self.backbone), 3), "float32")
-        *_, details = what_if.step(self.backbone, np.array([2]), state, memory, own)
-        return [
-            _NAMES.get(name, name)
-            for name, value in details._asdict().items()
-            if value is not None
-        ]
+        own = np.zeros((2, *what_if.heads_of(self.backbone), 5), "float32")
+        state, memory = self.state_like, self.memory_like
+        *_, details = what_if.step(
+            self.backbone, np.ones(2, "int32"), state, memory, own
+        )
+        return [name for name, x in details._asdict().items() if x is not None]
 
 
 def store_halves(path: Path) -> bool:

@@ -17,7 +17,7 @@ class Details(NamedTuple):
         heads: weights of a Transformer's heads on the source `(R, layers, h, S)`.
         focus: p_t of local attention, float `(R,)`.
         windows: the first and last position of local attention, int `(R, 2)`.
-        norm: ‖h_t‖ `(R,)` of a recurrent decoder with attention.
+        norm_h_t: ‖h_t‖ `(R,)` of a recurrent decoder with attention.
         recalled: weights of an LSTMN's top layer on its tape `(R, L)`: on the state
             before the first word, and on that of each word.
     """
@@ -25,7 +25,7 @@ class Details(NamedTuple):
     heads: Any = None
     focus: Any = None
     windows: Any = None
-    norm: Any = None
+    norm_h_t: Any = None
     recalled: Any = None
 
 
@@ -121,7 +121,7 @@ def _details(backbone, attention, state, new_state, memory):
     hidden = tree.flatten(new_state)[sum(getattr(cell, "counts", [0])[:-1])]
     norm = ops.norm(ops.cast(hidden, "float32"), axis=-1)
     if not hasattr(attention, "window"):
-        return Details(norm=norm)
+        return Details(norm_h_t=norm)
     batch = ops.shape(memory.mask)[0]
     focus, windows = attention.attention_window(
         ops.reshape(hidden, (batch, -1, hidden.shape[-1])),
@@ -129,7 +129,7 @@ def _details(backbone, attention, state, new_state, memory):
         ops.reshape(tree.flatten(state)[-1], (batch, -1)),  # the target position
     )
     focus, windows = ops.reshape(focus, (-1,)), ops.reshape(windows, (-1, 2))
-    return Details(focus=focus, windows=windows, norm=norm)
+    return Details(focus=focus, windows=windows, norm_h_t=norm)
 
 
 # === Other attention ===

@@ -20,13 +20,7 @@ from tests.decoding.reference import (
     narrow,
 )
 from zoo.decoding import BeamSearch
-from zoo.serving.runtime.arrays import (
-    ArraySearch,
-    log_sum_exp,
-    map_structure,
-    top_k,
-    trim,
-)
+from zoo.serving.runtime.arrays import ArraySearch, top_k
 
 
 class ArrayTable:
@@ -160,22 +154,3 @@ def test_the_lower_index_comes_first_among_equals(k):
     np.testing.assert_array_equal(order, wanted)
     np.testing.assert_array_equal(largest, np.take_along_axis(values, wanted, -1))
     np.testing.assert_array_equal(values, given)
-
-
-@pytest.mark.backend_free
-def test_log_sum_exp_of_large_numbers():
-    values = np.array([[1000.0, 1000.0], [-1000.0, 0.0]], "float32")
-    np.testing.assert_allclose(log_sum_exp(values), [1000 + np.log(2), 0.0])
-    assert log_sum_exp(values, -1, True).shape == (2, 1)
-
-
-@pytest.mark.backend_free
-def test_structures_keep_their_form():
-    given = {"a": [1, (2, 3)], "b": 4}
-    assert map_structure(lambda x: -x, given) == {"a": [-1, (-2, -3)], "b": -4}
-
-
-@pytest.mark.backend_free
-def test_rows_and_columns_without_ids():
-    ids = np.array([[4, 0, 0, 0], [5, 0, 6, 0], [0, 0, 0, 0]])
-    np.testing.assert_array_equal(trim(ids), [[4, 0, 0], [5, 0, 6]])

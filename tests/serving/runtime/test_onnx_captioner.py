@@ -64,10 +64,9 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids="-".join)
-@pytest.mark.parametrize("workers", [1, 2])
-def test_captions_are_those_of_keras(pair, options, workers):
+def test_captions_are_those_of_keras(pair, options):
     task, version = pair
-    found = onnx.load(version, workers=workers).caption
+    found = onnx.load(version, workers=2).caption
     wanted = task.caption(IMAGES, return_details=True, **options)
     assert len({record.text for record in wanted}) > 1
     for one, other in zip(
@@ -75,16 +74,6 @@ def test_captions_are_those_of_keras(pair, options, workers):
     ):
         same(one, other)
     assert found(list(IMAGES), **options) == [record.text for record in wanted]
-
-
-def test_several_captions_of_one_image(pair):
-    task, version = pair
-    options = {"n_best": 3, "return_details": True}
-    found = onnx.load(version).caption(IMAGES[0], **options)
-    wanted = task.caption(IMAGES[0], **options)
-    assert len(found) == 3
-    for one, other in zip(found, wanted, strict=True):
-        same(one, other)
 
 
 def test_given_captions_are_scored_and_aligned_alike(pair):

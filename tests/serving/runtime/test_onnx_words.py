@@ -169,9 +169,7 @@ CHANCES = np.array([0.05, 0.3, 0.0, 0.1, 0.15, 0.4])
 )
 @pytest.mark.parametrize("temperature", [1.0, 2.0])
 def test_words_are_drawn_by_their_probabilities(options, kept, temperature):
-    """As often as by the definition, and of the words that KerasHub's samplers draw."""
-    from keras_hub import samplers
-
+    """As often as by the definition."""
     logits = np.log(np.maximum(CHANCES, 1e-30)) * temperature
     options = {**options, "temperature": temperature}
     choose = _chooser(**{"top_k": None, "top_p": None, **options})
@@ -185,17 +183,6 @@ def test_words_are_drawn_by_their_probabilities(options, kept, temperature):
     # Five standard deviations of a binomial.
     off = 5 * np.sqrt(len(drawn) * wanted * (1 - wanted))
     assert (np.abs(counts - len(drawn) * wanted) <= off).all()
-    k, p, more = options.get("top_k"), options.get("top_p"), {"seed": 1}
-    more["temperature"] = temperature
-    if p:
-        sampler = samplers.TopPSampler(p, k, **more)
-    elif k:
-        sampler = samplers.TopKSampler(min(k, 6), **more)
-    else:
-        sampler = samplers.RandomSampler(**more)
-    many = np.tile(logits, (500, 1)).astype("float32")
-    found = sampler.get_next_token(sampler.compute_probabilities(many))
-    assert set(keras.ops.convert_to_numpy(found).tolist()) == set(kept)
 
 
 # === Labels ===

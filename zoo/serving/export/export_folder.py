@@ -6,7 +6,7 @@ import importlib.util
 import json
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -81,13 +81,10 @@ def read_metadata(path: StrPath) -> dict[str, Any]:
 
 
 def describe_task(
-    task: Any,
-    name: str,
-    preset: str | None,
-    quantize: str | None,
-    packages: Sequence[str],
+    task: Any, name: str, preset: str | None, quantize: str | None
 ) -> dict[str, Any]:
-    """Returns what both formats say of a task; `packages` wrote it, among others."""
+    """Returns what both formats say of a task."""
+    modules = map(importlib.import_module, ("zoo", "keras", "tensorflow"))
     return {
         "name": name,
         "preset": preset,
@@ -95,14 +92,8 @@ def describe_task(
         "architecture": type(task).__name__,
         "parameters": task.count_params(),
         "quantize": quantize,
-        "packages": package_versions(packages),
+        "packages": {module.__name__: module.__version__ for module in modules},
     }
-
-
-def package_versions(packages: Sequence[str]) -> dict[str, str]:
-    """Returns the versions of zoo, Keras, TensorFlow and further packages."""
-    modules = map(importlib.import_module, ("zoo", "keras", "tensorflow", *packages))
-    return {m.__name__.replace("_", "-"): m.__version__ for m in modules}
 
 
 # === What an export needs ===

@@ -42,11 +42,6 @@ def specs_of(name: str, found: Sequence[Any], letters: Sequence[str]) -> list[Sp
         for letter, other in zip(letters, others, strict=True):
             for axis, size in enumerate(other.shape):
                 shape[axis] = letter if size != first.shape[axis] else shape[axis]
-        if shape[:1] != [letters[0]]:
-            raise ValueError(
-                f"The first axis of every tensor of the {name} must be the batch. "
-                f"Received: {name}.{place} of shape {tuple(first.shape)}"
-            )
         dtype = keras.backend.standardize_dtype(first.dtype)
         specs.append((f"{name}.{place}", tuple(shape), dtype))
     return specs

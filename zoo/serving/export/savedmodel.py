@@ -135,7 +135,7 @@ def _metadata(task, signatures, name, preset):
     quantize = "int8" if "int8" in dtypes else None
     specs = SIGNATURES[task.task_name]
     return {
-        **describe_task(task, name, preset, quantize, ["tensorflow_text"]),
+        **describe_task(task, name, preset, quantize),
         "dtype": task.backbone.dtype_policy.name,
         "limits": signatures.limits_used(),
         "signatures": {name: list(spec.inputs) for name, spec in specs.items()},

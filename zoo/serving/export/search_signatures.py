@@ -30,7 +30,6 @@ class SearchSignatures:
 
     task_name: str
     written: str  # the name of the text in the outputs
-    unequal: str  # what `score` says of other numbers of rows
 
     def __init__(self, task: Any, limits: Limits) -> None:
         self.model, self.limits = task, limits
@@ -96,8 +95,9 @@ class SearchSignatures:
 
     def score(self, source: Tensor, target: Tensor) -> dict[str, Tensor]:
         """Returns the log-probability of each target, its end token included."""
-        sizes = tf.size(source), tf.size(target)
-        same = tf.debugging.assert_equal(*sizes, self.unequal)
+        same = tf.debugging.assert_equal(
+            tf.size(source), tf.size(target), "there must be a target for each source"
+        )
         with tf.control_dependencies([same]):
             read = self._read(source)
         rows = graph.tokenize(self.tokenizer, target, self.target_length - 1)
@@ -139,7 +139,6 @@ class TranslatorSignatures(SearchSignatures):
 
     task_name = "translate"
     written = "translation"
-    unequal = "source and target must hold equally many texts"
 
     def __init__(self, task: Any, limits: Limits) -> None:
         super().__init__(task, limits)
@@ -196,7 +195,6 @@ class CaptionerSignatures(SearchSignatures):
 
     task_name = "caption"
     written = "caption"
-    unequal = "image_bytes and caption must hold equally many"
 
     def __init__(self, task: Any, limits: Limits) -> None:
         super().__init__(task, limits)

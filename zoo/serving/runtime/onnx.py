@@ -81,16 +81,16 @@ def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
     version = newest(path)
     try:
         manifest, files = read_version(version)
-        if manifest["task"] not in _MAKERS:
+        if manifest["task"] not in _TASKS:
             raise ValueError(
-                f"{version} should hold a model of the tasks {list(_MAKERS)}. "
+                f"{version} should hold a model of the tasks {list(_TASKS)}. "
                 f"Received: {manifest['task']!r}"
             )
         graphs = {
             name: OnnxGraph(files[f"{name}.onnx"], described, threads)
             for name, described in manifest["graphs"].items()
         }
-        model: Any = _MAKERS[manifest["task"]](graphs, files, manifest)
+        model = _TASKS[manifest["task"]](graphs, files, manifest)
     except (KeyError, TypeError) as error:
         raise ValueError(f"{version / MANIFEST} is damaged: {error}") from error
     if isinstance(model, (Translator, Captioner)):
@@ -98,15 +98,8 @@ def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
     return model
 
 
-class _Exported:
-    """A task of exported graphs."""
-
-    def __init__(self, backbone: Any, preprocessor: Any) -> None:
-        self.backbone, self.preprocessor = backbone, preprocessor
-
-
 # === Translators and captioners ===
-class _GraphDecoder(_Exported, BatchDecoder):
+class _GraphDecoder(BatchDecoder):
     search_class = ArraySearch
 
     def label_log_probs(
@@ -153,6 +146,11 @@ class Translator(_GraphDecoder, Translating):
 
     task_name = "translate"
 
+    def __init__(self, graphs: Any, files: Any, manifest: Any) -> None:
+        pieces = Pieces(files[TOKENIZER])
+        self.backbone = Graphs(graphs, manifest.get("window_state"))
+        self.preprocessor = PiecesPreprocessor(pieces, **manifest["settings"])
+
 
 class Captioner(_GraphDecoder, Captioning):
     """A captioner without Keras, from `load`.
@@ -164,9 +162,16 @@ class Captioner(_GraphDecoder, Captioning):
 
     task_name = "caption"
 
+    def __init__(self, graphs: Any, files: Any, manifest: Any) -> None:
+        pieces, image = Pieces(files[TOKENIZER]), manifest["image"]
+        self.backbone = Graphs(graphs, grid=image["grid"])
+        self.preprocessor = ImagesPreprocessor(
+            pieces, tuple(image["shape"]), **manifest["settings"]
+        )
+
 
 # === Language models ===
-class LanguageModel(_Exported, Scoring):
+class LanguageModel(Scoring):
     """A language model without Keras, from `load`.
 
     `score` and `perplexity` are those of a `zoo.models.RecurrentCausalLM`, and so is
@@ -174,6 +179,12 @@ class LanguageModel(_Exported, Scoring):
     """
 
     task_name = "generate"
+
+    def __init__(self, graphs: Any, files: Any, manifest: Any) -> None:
+        settings = manifest["settings"]
+        words = Words(files[WORDS_FILE], settings["lowercase"])
+        self.backbone = StepGraphs(graphs, settings["cell"])
+        self.preprocessor = PromptPreprocessor(words, settings["sequence_length"])
 
     def segment(
         self, inputs: np.ndarray, labels: np.ndarray, states: Any = None
@@ -283,15 +294,7 @@ def _chooser(top_k, top_p, temperature):
 
 
 # === Taggers and classifiers ===
-class _Labelling(_Exported):
-    """A task whose one graph gives `logits`."""
-
-    def logits(self, inputs: Arrays) -> np.ndarray:
-        """See `zoo.decoding.labels.Tagging.logits`."""
-        return self.backbone.graph(inputs)["logits"]
-
-
-class Tagger(_Labelling, Tagging):
+class Tagger(Tagging):
     """A tagger without Keras, from `load`.
 
     `tag` is that of a `zoo.models.BiRNNTagger`.
@@ -299,8 +302,16 @@ class Tagger(_Labelling, Tagging):
 
     task_name = "tag"
 
+    def __init__(self, graphs: Any, files: Any, manifest: Any) -> None:
+        self.graph, settings = graphs["tag"], manifest["settings"]
+        self.preprocessor = TaggingPreprocessor(files[TAGGER_FILE], **settings)
 
-class Classifier(_Labelling, Classifying):
+    def logits(self, inputs: Arrays) -> np.ndarray:
+        """See `Tagging.logits`."""
+        return self.graph(inputs)["logits"]
+
+
+class Classifier(Classifying):
     """A classifier without Keras, from `load`.
 
     `classify` is that of a `zoo.models.SentimentClassifier`.
@@ -308,46 +319,18 @@ class Classifier(_Labelling, Classifying):
 
     task_name = "classify"
 
+    def __init__(self, graphs: Any, files: Any, manifest: Any) -> None:
+        self.graph, settings = graphs["classify"], manifest["settings"]
+        self.backbone = SimpleNamespace(classes=settings["classes"])
+        words = Words(files[WORDS_FILE], settings["lowercase"])
+        self.preprocessor = WordsPreprocessor(words)
 
-# === From a version's graphs, files and manifest ===
-def _translator(graphs, files, manifest):
-    pieces = Pieces(files[TOKENIZER])
-    preprocessor = PiecesPreprocessor(pieces, **manifest["settings"])
-    return Translator(Graphs(graphs, manifest.get("window_state")), preprocessor)
-
-
-def _captioner(graphs, files, manifest):
-    pieces, image = Pieces(files[TOKENIZER]), manifest["image"]
-    shape = tuple(image["shape"])
-    preprocessor = ImagesPreprocessor(pieces, shape, **manifest["settings"])
-    return Captioner(Graphs(graphs, grid=image["grid"]), preprocessor)
+    def logits(self, inputs: Arrays) -> np.ndarray:
+        """See `Classifying.logits`."""
+        return self.graph(inputs)["logits"]
 
 
-def _language_model(graphs, files, manifest):
-    settings = manifest["settings"]
-    words = Words(files[WORDS_FILE], settings["lowercase"])
-    preprocessor = PromptPreprocessor(words, settings["sequence_length"])
-    backbone = StepGraphs(graphs)
-    backbone.cell = settings["cell"]
-    return LanguageModel(backbone, preprocessor)
-
-
-def _tagger(graphs, files, manifest):
-    preprocessor = TaggingPreprocessor(files[TAGGER_FILE], **manifest["settings"])
-    return Tagger(SimpleNamespace(graph=graphs["tag"]), preprocessor)
-
-
-def _classifier(graphs, files, manifest):
-    settings = manifest["settings"]
-    words = Words(files[WORDS_FILE], settings["lowercase"])
-    backbone = SimpleNamespace(graph=graphs["classify"], classes=settings["classes"])
-    return Classifier(backbone, WordsPreprocessor(words))
-
-
-_MAKERS = {
-    "translate": _translator,
-    "generate": _language_model,
-    "tag": _tagger,
-    "classify": _classifier,
-    "caption": _captioner,
+_TASKS: dict[str, Any] = {
+    cls.task_name: cls
+    for cls in (Translator, LanguageModel, Tagger, Classifier, Captioner)
 }

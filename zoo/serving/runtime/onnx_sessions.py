@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 INSTALL = 'pip install "attention-zoo[onnx]"'
-_ROOM = 16  # steps for which a growing state has room at first
-_LEFT = "left"  # in such a state: the steps for which it has room yet, (R,)
+_ROOM = 16  # steps for which a state that grows gets room at a time
+_LEFT = "left"  # in a state: the steps for which it has room yet, (R,)
 Arrays = dict[str, np.ndarray]  # by the names of a graph's tensors
 
 
@@ -48,15 +48,12 @@ class OnnxGraph:
 class StepGraphs:
     """The graphs `start` and `step`, which write one token after another.
 
-    A state that grows with what is written (caches, tapes) has room for a few steps at
-    first, and gets more when it is full: its products and copies take as long as it is
-    wide.
+    A state that grows with what is written (caches, tapes) gets room for a few steps at
+    a time: its products and copies take as long as it is wide.
     """
 
-    cell: str  # of a language model
-
-    def __init__(self, graphs: Mapping[str, Any]) -> None:
-        self.graphs = graphs
+    def __init__(self, graphs: Mapping[str, Any], cell: str = "") -> None:
+        self.graphs, self.cell = graphs, cell
         # Name -> the axis that is as long as what is written may become.
         self._growing = {
             tensor["name"]: tensor["shape"].index("L")
@@ -66,37 +63,30 @@ class StepGraphs:
 
     def begin(self, length: int, arrays: Arrays) -> Arrays:
         """Returns the state before the first of at most `length` steps."""
-        if self._growing:
-            length = min(length, _ROOM)
+        length = min(length, _ROOM)
         state = self.graphs["start"]({"length": np.array(length, "int32"), **arrays})
-        if self._growing:
-            rows = len(state[next(iter(self._growing))])
-            state[_LEFT] = np.full(rows, length, "int32")
-        return state
+        rows = len(next(iter(state.values())))
+        return {**state, _LEFT: np.full(rows, length)}
 
     def advance(
         self, token_ids: np.ndarray, state: Arrays, arrays: Arrays
     ) -> tuple[Arrays, Arrays]:
         """Takes one step with `(R,)` ids; returns its outputs, and the state."""
         tokens = {"token_ids": token_ids.astype("int32")}
-        state = self._with_room(state)
+        left = state[_LEFT]
+        if not left.all():
+            state, left = self._grow(state), left + _ROOM
         outputs = self.graphs["step"]({**tokens, **state, **arrays})
         new = {name: outputs[f"new_{name}"] for name in state if name != _LEFT}
-        if self._growing:
-            new[_LEFT] = state[_LEFT] - 1
-        return outputs, new
+        return outputs, {**new, _LEFT: left - 1}
 
-    def _with_room(self, state):
-        """Returns a state with room for a step: one that is full becomes larger."""
-        if not self._growing or not len(state[_LEFT]) or state[_LEFT][0]:
-            return state
-        name, axis = next(iter(self._growing.items()))
-        more = state[name].shape[axis]
-        state = {**state, _LEFT: state[_LEFT] + more}
+    def _grow(self, state):
+        """Returns a state with room for further steps."""
+        grown = {}
         for name, axis in self._growing.items():
-            widths = [(0, more * (i == axis)) for i in range(state[name].ndim)]
-            state[name] = np.pad(state[name], widths)
-        return state
+            widths = [(0, _ROOM * (i == axis)) for i in range(state[name].ndim)]
+            grown[name] = np.pad(state[name], widths)
+        return {**state, **grown}
 
 
 class Graphs(StepGraphs):
