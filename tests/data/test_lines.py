@@ -2,6 +2,7 @@ import bz2
 import gzip
 import lzma
 import os
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -33,19 +34,11 @@ def test_only_lf_and_crlf_end_lines(write, content, expected):
 
 
 @given(st.text(alphabet="ab\u00e9e\u0301\u0308\n\r \u1100\u1161", max_size=40))
-def test_blocks_make_no_difference(tmp_path_factory, text):
+def test_lines_are_composed_one_by_one(tmp_path_factory, text):
     path = tmp_path_factory.mktemp("lines") / "a"
     path.write_bytes(text.encode())
-    whole = [list(read_lines(path, normalize)) for normalize in (False, True)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "_BLOCK", 1)
-        assert [list(read_lines(path, n)) for n in (False, True)] == whole
-
-
-def test_text_is_composed_if_asked_for(write):
-    path = write("cafe\u0301\n\u0301x\n")
-    assert list(read_lines(path)) == ["cafe\u0301", "\u0301x"]
-    assert list(read_lines(path, normalize=True)) == ["caf\xe9", "\u0301x"]
+    lines = [unicodedata.normalize("NFC", line) for line in read_lines(path)]
+    assert list(read_lines(path, normalize=True)) == lines
 
 
 # === Packed files ===
@@ -71,9 +64,7 @@ def test_damaged_packed_files_are_refused_by_name(write, suffix):
 # === What is no text ===
 
 
-@pytest.mark.parametrize("block", [1, 1 << 20])
-def test_invalid_utf8_is_told_with_file_line_and_byte(write, monkeypatch, block):
-    monkeypatch.setattr(lines, "_BLOCK", block)
+def test_invalid_utf8_is_told_with_file_line_and_byte(write):
     path = write(b"a\n\xc3\xbc\nf\xc3\xbcr \xfc b\nc\n")
     with pytest.raises(CorpusError, match="a.txt .*0xfc in line 3, byte 6 of the line"):
         list(read_lines(path))
@@ -97,7 +88,6 @@ def test_an_encoding_is_told_by_its_mark_or_its_nulls(write, encoding):
 
 
 def test_a_line_without_end_is_refused(write, monkeypatch):
-    monkeypatch.setattr(lines, "_BLOCK", 4)
     monkeypatch.setattr(lines, "LONGEST_LINE", 99)
     path = write(b"a\nb\n" + b"x" * 109)
     with pytest.raises(CorpusError, match="more than 99 characters, line 3"):

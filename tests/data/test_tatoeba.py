@@ -132,14 +132,11 @@ def test_members_that_are_not_unpacked(tmp_path, offset, value, message):
         tatoeba.unpack(patch(path, offset, bytes([value, 0])))
 
 
-def test_text_and_lines_beyond_their_limits_are_refused(tmp_path, monkeypatch):
+def test_text_beyond_its_limit_is_refused(tmp_path):
     path = archive(tmp_path / "a.zip", "Go.\tGeh.\n" * 3 + "\n" * 20)
     tatoeba.unpack(path, limit=47)
     with pytest.raises(CorpusError, match="deu.txt should have at most 46 bytes"):
         tatoeba.unpack(path, limit=46)
-    monkeypatch.setattr(tatoeba, "LINE_LIMIT", 22)
-    with pytest.raises(CorpusError, match="deu.txt should have at most 22 lines"):
-        tatoeba.unpack(path)
 
 
 @pytest.mark.parametrize("stated", [100_000_000, 1_000_000])

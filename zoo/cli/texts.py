@@ -154,7 +154,7 @@ def _lines(texts, paths):
         name = STANDARD.get(path, path)
         file = sys.stdin.buffer if path in STANDARD else Path(path)
         with bad_input():
-            lines = read_lines(file, name=name, block=0)
+            lines = read_lines(file, name=name)
             for number, line in enumerate(lines, start=1):
                 yield line, f"line {number} of {name}"
 

@@ -2,7 +2,6 @@
 
 import codecs
 import io
-import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -16,7 +15,6 @@ from zoo.data.errors import CorpusError
 from zoo.files import StrPath, unpacked
 from zoo.strings import composed
 
-_BLOCK = 1 << 20  # characters that are read at once, and then to the end of the line
 LONGEST_LINE = 1 << 24  # characters; beyond that a file is hardly text
 _MARKS = {  # UTF-32's begins with that of UTF-16
     codecs.BOM_UTF32_LE: "utf-32",
@@ -72,10 +70,7 @@ def has_control(text: str) -> bool:
 
 
 def read_lines(
-    source: Any,
-    normalize: bool = False,
-    name: StrPath | None = None,
-    block: int | None = None,
+    source: Any, normalize: bool = False, name: StrPath | None = None
 ) -> Iterator[str]:
     r"""Yields the lines of a file, without their ends.
 
@@ -87,20 +82,11 @@ def read_lines(
         source: the path, or a buffered binary file.
         normalize: whether to bring the text into Unicode's composed form (NFC).
         name: a file's name for errors.
-        block: characters that are read at once (default: 1,048,576); 0 reads line by
-            line.
 
     Raises:
         CorpusError: if the file is damaged or in another encoding, or has a line of
             more than 16,777,216 characters.
     """
-    size = _BLOCK if block is None else block
-    return itertools.chain.from_iterable(_blocks(source, normalize, name, size))
-
-
-def _blocks(source, normalize, name, size):
-    """Yields lists of lines: what is done to a whole block costs little for a line."""
-    number = 1  # of the block's first line
     name = name or source
     opened = source.open("rb") if isinstance(source, Path) else nullcontext(source)
     with opened as file, _corpus_error(name), unpacked(file, name) as content:
@@ -109,16 +95,12 @@ def _blocks(source, normalize, name, size):
         text = io.TextIOWrapper(content, encoding, errors, newline=end)
         with ExitStack() as stack:
             stack.callback(text.detach)  # so that standard input stays open
-            while block := text.read(size) + text.readline(LONGEST_LINE):
-                _check(name, block, number, end)
-                # Not splitlines(), which also splits at U+2028, U+0085 and others.
-                lines = (composed(block) if normalize else block).split(end)
-                if not lines[-1]:
-                    lines.pop()
-                if "\r" in block:
-                    lines = [line.removesuffix("\r") for line in lines]
-                yield lines
-                number += len(lines)
+            lines = iter(lambda: text.readline(LONGEST_LINE), "")
+            for number, line in enumerate(lines, start=1):
+                if not line.isascii() or len(line) == LONGEST_LINE:
+                    _check(name, line, number, end)
+                line = line.removesuffix(end).removesuffix("\r")
+                yield composed(line) if normalize else line
 
 
 def _format(start, name):
@@ -140,21 +122,19 @@ def _format(start, name):
     return encoding, "\r" if "\r" in text[:-1] and "\n" not in text else "\n"
 
 
-def _check(name, block, number, end):
-    if len(block) >= LONGEST_LINE and not block.endswith(end):
+def _check(name, line, number, end):
+    if len(line) == LONGEST_LINE and not line.endswith(end):
         raise CorpusError(
             f"{name} should be text with a sentence a line, received a line of more "
-            f"than {LONGEST_LINE:,} characters, line {number + block.count(end)}"
+            f"than {LONGEST_LINE:,} characters, line {number}"
         )
     try:
-        block.encode()
+        line.encode()
     except UnicodeEncodeError as error:  # "surrogateescape" has read a wrong byte
-        before = block[: error.start]
-        line = before[before.rfind(end) + 1 :].encode()
         raise CorpusError(
             f"{name} should be UTF-8, received the byte "
-            f"0x{ord(block[error.start]) - 0xDC00:02x} in line "
-            f"{number + before.count(end)}, byte {len(line) + 1} of the line"
+            f"0x{ord(line[error.start]) - 0xDC00:02x} in line {number}, byte "
+            f"{len(line[: error.start].encode()) + 1} of the line"
         ) from None
 
 

@@ -2,13 +2,18 @@ import numpy as np
 import pytest
 
 from zoo.data import CorpusError, Pairs
-from zoo.data.own import as_pairs
+from zoo.data.own.own_pairs import PairKind
+from zoo.data.own.python import python_part
 
 pytestmark = pytest.mark.backend_free
 
 ROWS = [("a", "x"), ("b", "y"), ("c", "z")]
 SIDES = [list(side) for side in zip(*ROWS, strict=True)]
 EN_DE = {"en": SIDES[0], "de": SIDES[1]}
+
+
+def as_pairs(data, columns=None, languages=None):
+    return python_part(PairKind(columns, languages), data)
 
 
 class Dataset(dict):

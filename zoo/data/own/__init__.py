@@ -1,6 +1,6 @@
 """One's own text: read from files or a program's data, cleaned, partly held out."""
 
-from zoo.data.own.own_pairs import OwnPairs, as_pairs, read_pairs, read_test
+from zoo.data.own.own_pairs import OwnPairs, read_pairs, read_test
 from zoo.data.own.own_texts import (
     LabelledKind,
     OwnTexts,
@@ -17,7 +17,6 @@ __all__ = [
     "OwnPairs",
     "OwnTexts",
     "TextFiles",
-    "as_pairs",
     "LabelledKind",
     "read_labelled",
     "read_one",

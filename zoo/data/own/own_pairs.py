@@ -9,8 +9,7 @@ from typing import Any
 
 from zoo.data.errors import CorpusError
 from zoo.data.own.held_out import Smallest, chunks, text_hashes
-from zoo.data.own.python import python_part
-from zoo.data.own.reading import UNKNOWN, Kind, Part, read_clean
+from zoo.data.own.reading import UNKNOWN, Kind, read_clean
 from zoo.data.own.scan import TrainingPairs, scan
 from zoo.data.own.tables import PAIR_COLUMNS
 from zoo.data.own.text_files import find_parts, find_sets
@@ -100,7 +99,10 @@ def read_pairs(
       (or `dev.en`), …: one path, for `train` alone;
     - several of them, with weights: a list of `TextFiles`, which `TextFiles.parse`
       makes of a command line's values such as `["a.en", "a.de:2"]`;
-    - Python data, as `as_pairs` takes it; a list of lists of str is a list of pairs.
+    - Python data: a tuple of two sequences of str, sources and targets; a list of pairs
+      of str, or of dicts; a dict of columns, a pandas DataFrame or a Hugging Face
+      `Dataset`; or a `zoo.data.Pairs`. It is kept, not copied, and must not change. A
+      missing cell stands for an empty text.
 
     Files may be packed (gzip, bzip2, xz). They are read several times, in constant
     memory. Texts are brought into Unicode's composed form (NFC). Training pairs
@@ -186,35 +188,6 @@ def read_test(
     parts = find_parts(PairKind(columns, languages), data, "test")
     pairs = read_clean(parts, "test", [] if report is None else report)
     return _as_pairs("test", pairs, languages or parts[0].languages)
-
-
-def as_pairs(
-    data: Any,
-    columns: Sequence[str] | None = None,
-    languages: Sequence[str] | None = None,
-) -> Part:
-    """Returns the sentence pairs of Python data.
-
-    Args:
-        data: a tuple of two sequences of str, sources and targets; a list of pairs of
-            str, or of dicts; a dict of columns; a pandas DataFrame or a Hugging Face
-            `Dataset`, neither of which zoo needs; or a `zoo.data.Pairs`. It is kept,
-            not copied, and must not change. A missing cell stands for an empty text.
-        columns: names of the columns of source and target in a dict or table. Default:
-            the languages, "source" and "target", "src" and "tgt", or the only two.
-        languages: codes of source and target.
-
-    Raises:
-        TypeError: for anything else, or a text that is neither a str nor a number.
-        CorpusError: if the sides differ in length, or there are no such columns.
-
-    Example:
-        >>> from zoo.data.own import as_pairs
-        >>> part = as_pairs({"de": ["Hallo."], "en": ["Hi."], "id": [7]}, ("en", "de"))
-        >>> list(part.read()), part.languages
-        ([('Hi.', 'Hallo.')], ('en', 'de'))
-    """
-    return python_part(PairKind(columns, languages), data)
 
 
 class PairKind(Kind):
