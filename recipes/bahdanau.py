@@ -14,17 +14,7 @@ RNNencdec, the paper's other model: recipes/rnn_encoder_decoder.py.
 """
 
 from zoo.training import Optimizer
-from zoo.training.recipes.translator_recipe import (
-    SHORT,
-    card,
-    multi30k,
-    paper,
-    small,
-    task,
-    tatoeba,
-    tiny,
-    translation_recipe,
-)
+from zoo.training.recipes import translator_recipe as translators
 
 # Appendix B.2: norm clipped at 1, and a rate of 1, not Keras's 0.001.
 ADADELTA = Optimizer("adadelta", 1.0, clip=1.0, options={"rho": 0.95, "epsilon": 1e-6})
@@ -38,11 +28,11 @@ SMALL = {
     "initializer_range": 0.05,
 }
 
-RECIPE = translation_recipe(
+RECIPE = translators.translation_recipe(
     name="bahdanau",
     file=__file__,
-    translator=task("BahdanauTranslator"),
-    card=card(
+    translator=translators.task("BahdanauTranslator"),
+    card=translators.card(
         "Bahdanau et al. 2015, RNNsearch",
         "Bidirectional GRU encoder and a GRU decoder that attends with its previous "
         "state (additive score), reads the context in its gates and candidate, and "
@@ -62,10 +52,10 @@ RECIPE = translation_recipe(
             "year": 2015,
             "url": "https://arxiv.org/abs/1409.0473",
         },
-        [SHORT],
+        [translators.SHORT],
     ),
     scales={
-        "tiny": tiny(
+        "tiny": translators.tiny(
             {
                 "hidden_dim": 48,
                 "embedding_dim": 32,
@@ -77,12 +67,12 @@ RECIPE = translation_recipe(
         ),
         # The batches of the bundled preset. The other recipes', which take less time to
         # learn as much, were not tried.
-        "small": small(SMALL, rate=2e-3, batch={"batch_tokens": 1536}),
-        "tatoeba": tatoeba(SMALL, rate=2e-3, batch={"batch_tokens": 1536}),
-        "multi30k": multi30k(
+        "small": translators.small(SMALL, rate=2e-3, batch={"batch_tokens": 1536}),
+        "tatoeba": translators.tatoeba(SMALL, rate=2e-3, batch={"batch_tokens": 1536}),
+        "multi30k": translators.multi30k(
             {**SMALL, "dropout": 0.4}, rate=2e-3, batch={"batch_tokens": 1536}
         ),
-        "paper": paper(ADADELTA, 5, {"batch_size": 80}),
+        "paper": translators.paper(ADADELTA, 5, {"batch_size": 80}),
     },
 )
 

@@ -85,7 +85,9 @@ def _score(tagger, data):
     from zoo.analysis.evaluation import tag_accuracy, worst_tags
 
     sentences = tagger.tag(data.sentences)
-    return *tag_accuracy(sentences, data.tags), worst_tags(sentences, data.tags)
+    accuracy, words = tag_accuracy(sentences, data.tags)
+    worst = worst_tags(sentences, data.tags)
+    return {"accuracy": accuracy, "words": words, "worst": worst}
 
 
 def _preprocessor(run, train):
@@ -120,19 +122,18 @@ def _run(run):
         loss=keras.losses.SparseCategoricalCrossentropy(
             from_logits=True, reduction="mean_with_sample_weight"
         ),
-        validate=lambda _: {"val_accuracy": _score(tagger, dev)[0]},
+        validate=lambda _: {"val_accuracy": _score(tagger, dev)["accuracy"]},
         monitor=Monitor("val_accuracy", "max"),
     )
     tagger, results = run.save(tagger), {}
-    names = ("valid", "test") if run.text else ("dev", "test")
-    for split, data in zip(names, (dev, test), strict=True):
+    for split, data in (("valid" if run.text else "dev", dev), ("test", test)):
         if data is None:
             continue
-        accuracy, words, worst = _score(tagger, data)
-        results[split] = {"accuracy": accuracy, "words": words, "worst": worst}
+        results[split] = _score(tagger, data)
         if run.start is not None:
-            results[split]["before"] = before = _score(run.start, data)[0]
-            run.say(f"{split}: accuracy {accuracy:.2%} (before: {before:.2%})")
+            results[split]["before"] = _score(run.start, data)["accuracy"]
+        accuracies = {k: v for k, v in results[split].items() if isinstance(v, float)}
+        run.say(f"{split}: {accuracies}")
     if run.text or (run.scale_name == "small" and not run.settings.sentences):
         _write_card(run, tagger, results)
     return results
@@ -143,24 +144,17 @@ def _write_card(run, tagger, results):
 
     if run.text:
         told = "{} words as the file has them"
-        tags = tagger.preprocessor.get_vocabularies()["tags"]
-        card = {
-            "title": "Schuster & Paliwal 1997, BiRNN, a tagger",
-            "description": f"{_ARCHITECTURE} It gives each word one of {len(tags)} "
-            "tags.",
-        }
+        tags = len(tagger.preprocessor.get_vocabularies()["tags"])
+        description = f"{_ARCHITECTURE} It gives each word one of {tags} tags."
+        card = {"title": "Schuster & Paliwal 1997, BiRNN, a tagger"}
+        card["description"] = description
     else:
         told = "UPOS, {} words as the treebank has them"
         results, card = {"test": results["test"]}, of_corpora(UD_ENGLISH)
     scores = [
-        run.score(
-            UD_ENGLISH.name,
-            split,
-            "accuracy",
-            100 * found["accuracy"],
-            told.format(found["words"]),
-        )
-        for split, found in results.items()
+        run.score(UD_ENGLISH.name, split, "accuracy", 100 * x["accuracy"], words)
+        for split, x in results.items()
+        for words in [told.format(x["words"])]
     ]
     *_, last = results.values()
     run.write_card(tagger, scores=scores, examples=last["worst"], **card)

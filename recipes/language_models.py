@@ -114,7 +114,7 @@ def train(run: Any) -> dict[str, Any]:
     from zoo.analysis.evaluation import worst_continuations
     from zoo.decoding.score import perplexity_of
     from zoo.models import RecurrentCausalLM, RecurrentLMPreprocessor
-    from zoo.training import Monitor
+    from zoo.training import Monitor, Plateau
     from zoo.training.batches.streams import CarriedState, StreamBatches
 
     settings = run.settings
@@ -130,25 +130,24 @@ def train(run: Any) -> dict[str, Any]:
         options = {"carry_over": True, "length": settings.length}
         return perplexity_of(task, rows[split], batch_size, **options)
 
+    options = {"factor": settings.decay, "patience": 1, "min_delta": 0.0}
     run.fit(
         CarriedState(backbone, settings.batch_size),
         StreamBatches(rows["train"], settings.batch_size, settings.length),
         LOSS.make(settings, "loss"),
         lambda _: {"val_perplexity": perplexity(task, "valid", settings.batch_size)},
         Monitor("val_perplexity", "min"),
-        callbacks=_decay(settings.decay),
+        callbacks=[Plateau("val_perplexity", "min", **options)]
+        if settings.decay
+        else (),
     )
     task, results = run.save(task), {}
     for split in list(texts)[1:]:
-        value, before = perplexity(task, split), ""
-        results[split] = {"perplexity": value, **best.get(split, {})}
+        results[split] = {"perplexity": perplexity(task, split), **best.get(split, {})}
         if run.start is not None:
-            results[split]["before"] = old = perplexity(run.start, split)
-            before = f" (before: {old:.2f})"
-        run.say(f"{split}: perplexity {value:.2f}{before}")
+            results[split]["before"] = perplexity(run.start, split)
+    run.say(f"perplexities: {results}")
     if run.text or (run.scale_name == "small" and settings.corpus == "ptb"):
-        worst = worst_continuations(task, texts[split][:PROMPTS])
-        card = _user_card if run.text else _ptb_card
         run.write_card(
             task,
             task="generate",
@@ -156,8 +155,8 @@ def train(run: Any) -> dict[str, Any]:
                 run.score("ptb", split, "perplexity", x["perplexity"], SIGNATURE)
                 for split, x in results.items()
             ],
-            examples=worst,
-            **card(settings, tokenizer.vocabulary_size()),
+            examples=worst_continuations(task, texts[split][:PROMPTS]),
+            **_card(run, tokenizer.vocabulary_size()),
         )
     return results
 
@@ -177,52 +176,44 @@ def _texts(run):
     """The texts of each split, and the best possible perplexity of generated ones."""
     from zoo.data import agreement_sentences, load_ptb
 
-    splits = ("train", "valid", "test")
+    splits, best = ("train", "valid", "test"), {}
     if run.text:
         texts = {split: getattr(run.text, split) for split in splits}
-        return {split: part for split, part in texts.items() if part}, {}
+        return {split: part for split, part in texts.items() if part}, best
     if run.settings.corpus == "ptb":
-        return {split: load_ptb(split) for split in splits}, {}
-    texts, best = {}, {}
+        return {split: load_ptb(split) for split in splits}, best
+    texts, count = {}, run.settings.sentences
     for number, split in enumerate(splits):
-        count = run.settings.sentences
-        count = count if split == "train" else min(count, 1000)
-        texts[split], total = agreement_sentences(count, seed=3 * run.seed + number)
+        seed = 3 * run.seed + number
+        texts[split], total = agreement_sentences(count, seed=seed)
         words = sum(len(text.split()) + 1 for text in texts[split])
         best[split] = {"optimum": math.exp(-total / words)}
+        count = min(count, 1000)
     return texts, best
 
 
-def _decay(factor):
-    from zoo.training import Plateau
+def _card(run, vocabulary):
+    from zoo.data.word_corpora import PTB
 
-    if factor is None:
-        return ()
-    options = {"factor": factor, "patience": 1, "min_delta": 0.0}
-    return (Plateau("val_perplexity", "min", **options),)
-
-
-def _architecture(settings, words):
-    """Describes the model; of an LSTMN's attention the reach, which no paper gives."""
+    settings, own = run.settings, run.text is not None
+    words = f"{vocabulary:,}" if own else "the 10,000"
     tapes = {
         "call": f"Its tapes go over {settings.length} words. ",
         "sentence": "Its tapes go over a sentence (over the words of a segment of "
         f"{settings.length} that belong to it) and start with the last state. ",
     }
-    return (
-        f"A language model over {words}: word vectors of {settings.embedding_dim}, "
-        f"{settings.num_layers} recurrent layer of {settings.hidden_dim} units, softmax"
-        ". {}" + (tapes[settings.tapes] if settings.cell == "lstmn" else "")
+    description = (
+        f"A language model over {words} words{'' if own else ' of the Penn Treebank'}: "
+        f"word vectors of {settings.embedding_dim}, {settings.num_layers} recurrent "
+        f"layer of {settings.hidden_dim} units, softmax. "
+        + "The state is carried over from sentence to sentence. " * (not own)
+        + (tapes[settings.tapes] if settings.cell == "lstmn" else "")
     )
-
-
-def _ptb_card(settings, vocabulary):
-    from zoo.data.word_corpora import PTB
-
-    carried = "The state is carried over from sentence to sentence. "
-    words = _architecture(settings, "the 10,000 words of the Penn Treebank")
+    if own:
+        title = f"{settings.cell.upper()}, a word language model"
+        return {"title": title, "description": description.strip()}
     return {
-        "description": words.format(carried)
+        "description": description
         + "Trained with Adam and dropout instead of the SGD of Cheng et al. 2016.",
         "intended_use": "Teaching and comparison of recurrent cells.",
         "weaknesses": [
@@ -237,88 +228,7 @@ def _ptb_card(settings, vocabulary):
     }
 
 
-def _user_card(settings, vocabulary):
-    words = _architecture(settings, f"{vocabulary:,} words").format("").strip()
-    title = f"{settings.cell.upper()}, a word language model"
-    return {"title": title, "description": words}
-
-
 # === The recipes ===
-
-CHENG = {
-    "title": "Long Short-Term Memory-Networks for Machine Reading",
-    "authors": "Jianpeng Cheng, Li Dong, Mirella Lapata",
-    "year": 2016,
-    "url": "https://arxiv.org/abs/1601.06733",
-}
-
-
-@dataclasses.dataclass(frozen=True)
-class Variant:
-    """The settings in which a cell's recipe differs from the others.
-
-    Attributes:
-        cell: see `zoo.models.RecurrentLM`.
-        title, equations, paper: for the card.
-        tiny, small: choices of these scales that differ from those of all cells.
-    """
-
-    cell: str
-    title: str
-    equations: str
-    paper: dict
-    tiny: dict = dataclasses.field(default_factory=dict)
-    small: dict = dataclasses.field(default_factory=dict)
-
-
-VARIANTS = {
-    "lstm": Variant(
-        "lstm",
-        "LSTM, a word language model of the Penn Treebank",
-        "The cell of 1997 with the forget gate of Gers et al. 2000, without peepholes.",
-        {
-            "title": "Long Short-Term Memory",
-            "authors": "Sepp Hochreiter, Jürgen Schmidhuber",
-            "year": 1997,
-            "url": "https://doi.org/10.1162/neco.1997.9.8.1735",
-        },
-    ),
-    "gru": Variant(
-        "gru",
-        "GRU, a word language model of the Penn Treebank",
-        "Cho et al. 2014, equations 5 to 8: the reset gate before the product.",
-        {
-            "title": (
-                "Learning Phrase Representations using RNN Encoder–Decoder for "
-                "Statistical Machine Translation"
-            ),
-            "authors": (
-                "Kyunghyun Cho, Bart van Merriënboer, Caglar Gulcehre, Dzmitry "
-                "Bahdanau, Fethi Bougares, Holger Schwenk, Yoshua Bengio"
-            ),
-            "year": 2014,
-            "url": "https://arxiv.org/abs/1406.1078",
-        },
-    ),
-    "lstmn_lm": Variant(
-        "lstmn",
-        "LSTMN, a word language model of the Penn Treebank",
-        "Cheng et al. 2016, section 3.2: hidden and memory tapes, intra-attention.",
-        CHENG,
-        {
-            "optimizer": Optimizer("adam", 2e-2, "linear", warmup=50, clip=5.0),
-            "initializer_range": 0.3,
-            "epochs": 10,
-        },
-        # With lstm's initial range it learns more slowly than lstm. The rate is the
-        # best of 3.5e-3, 5e-3 and 8e-3 on the validation text (perplexity 108.2 and
-        # 109.7; the last was stopped early); lstm has 109.5 at both 3e-3 and 5e-3.
-        {
-            "optimizer": Optimizer("adam", 3.5e-3, "linear", warmup=400, clip=5.0),
-            "initializer_range": 0.15,
-        },
-    ),
-}
 
 TINY = {
     "optimizer": Optimizer("adam", 1e-2, "linear", warmup=50, clip=5.0),
@@ -345,32 +255,78 @@ PAPER = {
     "decay": 0.85,
     "normalize": "sentences",
 }
+# The choices in which LSTMN's scales differ from the other cells'.
+LSTMN_TINY = {
+    "optimizer": Optimizer("adam", 2e-2, "linear", warmup=50, clip=5.0),
+    "initializer_range": 0.3,
+    "epochs": 10,
+}
+# With lstm's initial range it learns more slowly than lstm. The rate is the best of
+# 3.5e-3, 5e-3 and 8e-3 on the validation text (perplexity 108.2 and 109.7; the last was
+# stopped early); lstm has 109.5 at both 3e-3 and 5e-3.
+LSTMN_SMALL = {
+    "optimizer": Optimizer("adam", 3.5e-3, "linear", warmup=400, clip=5.0),
+    "initializer_range": 0.15,
+}
+# The cards' metadata of each recipe.
+CARDS: dict[str, dict[str, Any]] = {
+    "lstm": {
+        "title": "LSTM, a word language model of the Penn Treebank",
+        "equations": "The cell of 1997 with the forget gate of Gers et al. 2000, "
+        "without peepholes.",
+        "paper": {
+            "title": "Long Short-Term Memory",
+            "authors": "Sepp Hochreiter, Jürgen Schmidhuber",
+            "year": 1997,
+            "url": "https://doi.org/10.1162/neco.1997.9.8.1735",
+        },
+    },
+    "gru": {
+        "title": "GRU, a word language model of the Penn Treebank",
+        "equations": "Cho et al. 2014, equations 5 to 8: the reset gate before the "
+        "product.",
+        "paper": {
+            "title": "Learning Phrase Representations using RNN Encoder–Decoder for "
+            "Statistical Machine Translation",
+            "authors": "Kyunghyun Cho, Bart van Merriënboer, Caglar Gulcehre, Dzmitry "
+            "Bahdanau, Fethi Bougares, Holger Schwenk, Yoshua Bengio",
+            "year": 2014,
+            "url": "https://arxiv.org/abs/1406.1078",
+        },
+    },
+    "lstmn_lm": {
+        "title": "LSTMN, a word language model of the Penn Treebank",
+        "equations": "Cheng et al. 2016, section 3.2: hidden and memory tapes, "
+        "intra-attention.",
+        "paper": {
+            "title": "Long Short-Term Memory-Networks for Machine Reading",
+            "authors": "Jianpeng Cheng, Li Dong, Mirella Lapata",
+            "year": 2016,
+            "url": "https://arxiv.org/abs/1601.06733",
+        },
+    },
+}
 
 
 def recipe(file: str) -> Recipe:
-    """Returns the recipe of a variant.
+    """Returns the recipe of a cell.
 
     Args:
-        file: the file that runs it, whose name is one of `VARIANTS`.
+        file: the file that runs it, whose name is one of `CARDS`.
     """
     name = Path(file).stem
-    variant = VARIANTS[name]
+    cell, lstmn = name.removesuffix("_lm"), name == "lstmn_lm"
     scales = {
-        "tiny": {**TINY, **variant.tiny},
-        "small": {**SMALL, **variant.small},
+        "tiny": {**TINY, **(LSTMN_TINY if lstmn else {})},
+        "small": {**SMALL, **(LSTMN_SMALL if lstmn else {})},
         "paper": PAPER,
     }
-    scales = {
-        scale: LanguageModeling(variant.cell, **choices)
-        for scale, choices in scales.items()
-    }
-    card = {name: getattr(variant, name) for name in ("title", "equations", "paper")}
     return Recipe(
         name,
-        scales,
+        {scale: LanguageModeling(cell, **choices) for scale, choices in scales.items()},
         train,
         file,
         classes={"model": MODEL, "loss": LOSS},
-        card=card,
+        card=CARDS[name],
         user_text=USER_TEXT,
     )

@@ -11,24 +11,15 @@ Shallow fusion: `--set model.fusion=shallow`.
 """
 
 from zoo.training import Optimizer
-from zoo.training.recipes.translator_recipe import (
-    LOOPS,
-    SHORT,
-    card,
-    paper,
-    small,
-    task,
-    tiny,
-    translation_recipe,
-)
+from zoo.training.recipes import translator_recipe as translators
 
 ADAM = Optimizer("adam", 1e-3, clip=5.0)
 
-RECIPE = translation_recipe(
+RECIPE = translators.translation_recipe(
     name="lstmn",
     file=__file__,
-    translator=task("LSTMNTranslator"),
-    card=card(
+    translator=translators.task("LSTMNTranslator"),
+    card=translators.card(
         "Cheng et al. 2016, LSTMN with deep fusion",
         "Encoder and decoder are LSTMs that attend to all of their own past states; "
         "the decoder's memory takes up the source's through a gate (deep attention "
@@ -43,11 +34,11 @@ RECIPE = translation_recipe(
             "year": 2016,
             "url": "https://arxiv.org/abs/1601.06733",
         },
-        [SHORT, LOOPS],
+        [translators.SHORT, translators.LOOPS],
     ),
     scales={
-        "tiny": tiny({"hidden_dim": 64, "embedding_dim": 32}),
-        "small": small(
+        "tiny": translators.tiny({"hidden_dim": 64, "embedding_dim": 32}),
+        "small": translators.small(
             # In one layer, the query for the source has no state of the decoder, only
             # x_t and what was read before; in the second layer it has h_t.
             {
@@ -60,7 +51,9 @@ RECIPE = translation_recipe(
             # At 1.2e-2, everything saturates in the first epoch and learning stops.
             rate=4e-3,
         ),
-        "paper": paper(ADAM, 12, {"batch_size": 32}, {"dropout": 0.2}, loss={}),
+        "paper": translators.paper(
+            ADAM, 12, {"batch_size": 32}, {"dropout": 0.2}, loss={}
+        ),
     },
 )
 

@@ -77,15 +77,21 @@ class Settings:
         one_of("labels", self.labels, LABELS)
 
 
-def sentences(run: Any) -> dict[str, Any]:
-    """Returns the `zoo.data.Labelled` of each split."""
+MODEL = ClassArguments(
+    importer("zoo.models", "RecurrentClassifier"),
+    reserved=("vocabulary_size", "classes"),
+    trial=(4,),
+)
+
+
+def _sentences(run):
+    """The `zoo.data.Labelled` of each split."""
     from zoo.data import Labelled, load_sst, opinion_sentences
 
     if text := run.text:
         parts = {"train": text.train, "dev": text.valid, "test": text.test}
         return {split: part for split, part in parts.items() if part is not None}
-    labels = run.settings.labels
-    splits = ("train", "dev", "test")
+    labels, splits = run.settings.labels, ("train", "dev", "test")
     if labels != "generated":
         return {split: load_sst(split, labels) for split in splits}
     parts, seen = {}, set()  # no sentence is in two splits
@@ -97,15 +103,8 @@ def sentences(run: Any) -> dict[str, Any]:
     return parts
 
 
-MODEL = ClassArguments(
-    importer("zoo.models", "RecurrentClassifier"),
-    reserved=("vocabulary_size", "classes"),
-    trial=(4,),
-)
-
-
-def batches(run: Any, rows: list[list[int]], labels: Any) -> Any:
-    """Returns batches of few lengths."""
+def _batches(run, rows, labels):
+    """Batches of few lengths."""
     import numpy as np
 
     from zoo.text.rows import pad_rows
@@ -119,8 +118,8 @@ def batches(run: Any, rows: list[list[int]], labels: Any) -> Any:
     return ArrayBatches(parts, run.settings.batch_size, run.seed)
 
 
-def make_tokenizer(run: Any, texts: list[str]) -> Any:
-    """Returns the tokenizer of the training texts, or of the preset to start from."""
+def _tokenizer(run, texts):
+    """The tokenizer of the training texts, or of the preset to start from."""
     from zoo.text import WordTokenizer, count_words
 
     if run.start is not None:
@@ -134,8 +133,8 @@ def make_tokenizer(run: Any, texts: list[str]) -> Any:
     return WordTokenizer(words, lowercase=True)
 
 
-def make_backbone(run: Any, tokenizer: Any, classes: Any) -> Any:
-    """Returns the model with its first weights."""
+def _backbone(run, tokenizer, classes):
+    """The model with its first weights."""
     from zoo.training import load_embeddings
 
     settings, size = run.settings, tokenizer.vocabulary_size()
@@ -164,10 +163,10 @@ def work(run: Any) -> dict[str, Any]:
     from zoo.models import RecurrentClassifierPreprocessor, SentimentClassifier
     from zoo.training import Monitor
 
-    data = sentences(run)
-    tokenizer = make_tokenizer(run, data["train"].texts)
+    data = _sentences(run)
+    tokenizer = _tokenizer(run, data["train"].texts)
     rows = {name: tokenizer.tokenize(split.texts) for name, split in data.items()}
-    backbone = make_backbone(run, tokenizer, data["train"].names)
+    backbone = _backbone(run, tokenizer, data["train"].names)
     task = SentimentClassifier(backbone, RecurrentClassifierPreprocessor(tokenizer))
 
     def accuracy(task, split):
@@ -176,31 +175,29 @@ def work(run: Any) -> dict[str, Any]:
 
     run.fit(
         task,
-        batches(run, rows["train"], data["train"].labels),
+        _batches(run, rows["train"], data["train"].labels),
         loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         validate=lambda model: {"dev_accuracy": accuracy(model, "dev")},
         monitor=Monitor("dev_accuracy", "max"),
     )
     task, splits = run.save(task), list(data)[1:]
-    results: dict[str, Any] = {split: accuracy(task, split) for split in splits}
-    run.say(f"accuracy: {results}")
+    found: dict[str, Any] = {split: accuracy(task, split) for split in splits}
+    results = {"accuracy": found}
+    if run.start is not None:
+        results["before"] = {split: accuracy(run.start, split) for split in splits}
     if run.text:
         told, names = f"{len(backbone.classes)} labels", {"dev": "valid"}
         scores = [
-            run.score("", names.get(x, x), "accuracy", 100 * results[x], told)
+            run.score("", names.get(x, x), "accuracy", 100 * found[x], told)
             for x in splits
         ]
         run.write_card(task, scores=scores)
     elif run.settings.labels != "generated":
-        results["sst"] = sst_accuracy(task)
-        run.say(f"test of the treebank: {results['sst']}")
+        found["sst"] = sst_accuracy(task)
         count = len(data["train"].texts)
-        run.write_card(task, **_sst_card(run, task, results["sst"], count))
-    if run.start is None:
-        return {"accuracy": results}
-    before = {split: accuracy(run.start, split) for split in results}
-    run.say(f"before: {before}")
-    return {"accuracy": results, "before": before}
+        run.write_card(task, **_sst_card(run, task, found["sst"], count))
+    run.say(str(results))
+    return results
 
 
 def _sst_card(run, task, accuracies, count):
@@ -208,9 +205,8 @@ def _sst_card(run, task, accuracies, count):
     from zoo.analysis.evaluation import worst_classes
     from zoo.data.word_corpora import SST
 
-    settings = run.settings
-    layers = counted(settings.num_layers, f"{settings.cell.upper()} layer")
-    own = " that attends to all of its own past states" * (settings.cell == "lstmn")
+    settings, cell = run.settings, run.settings.cell.upper()
+    own = " that attends to all of its own past states" * (cell == "LSTMN")
     words = (
         f"words start from {Path(settings.embeddings).name}"
         if settings.embeddings
@@ -218,14 +214,14 @@ def _sst_card(run, task, accuracies, count):
         "alone, without its phrases"
     )
     return {
-        "title": f"Cheng et al. 2016, {settings.cell.upper()}, sentiment of sentences",
+        "title": f"Cheng et al. 2016, {cell}, sentiment of sentences",
         "description": (
-            f"Word vectors of {settings.embedding_dim}, {layers} of "
-            f"{settings.hidden_dim} units{own}, the mean of its states, a layer of "
-            f"rectified units and a softmax over the {len(task.backbone.classes)} "
-            "classes. The paper starts from GloVe's vectors of 840 billion words and "
-            "reports 47.9 % of five classes and 87.0 % of two with two layers; here "
-            f"{words}."
+            f"Word vectors of {settings.embedding_dim}, "
+            f"{counted(settings.num_layers, f'{cell} layer')} of {settings.hidden_dim} "
+            f"units{own}, the mean of its states, a layer of rectified units and a "
+            f"softmax over the {len(task.backbone.classes)} classes. The paper starts "
+            "from GloVe's vectors of 840 billion words and reports 47.9 % of five "
+            f"classes and 87.0 % of two with two layers; here {words}."
         ),
         "intended_use": (
             "Teaching: which words an LSTMN looks back at, and how little a treebank's "

@@ -18,18 +18,7 @@ from pathlib import Path
 
 from zoo.training.optimizers import Optimizer
 from zoo.training.recipe import Recipe
-from zoo.training.recipes.translator_recipe import (
-    LOOPS,
-    SHORT,
-    card,
-    multi30k,
-    paper,
-    small,
-    task,
-    tatoeba,
-    tiny,
-    translation_recipe,
-)
+from zoo.training.recipes import translator_recipe as translators
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +52,7 @@ VARIANTS = {
         "Local attention with predictive alignment (equations 9 and 10, section 3.2), "
         "inside its window equation 7 with the general score; the Gaussian's product "
         "is not renormalised",
-        (SHORT,),
+        (translators.SHORT,),
     ),
     "luong_local_m": Variant(
         "local_m",
@@ -71,14 +60,14 @@ VARIANTS = {
         "local monotonic attention (local-m), the general score",
         "Local attention with monotonic alignment, p_t = t (section 3.2), inside its "
         "window equation 7 with the general score",
-        (SHORT,),
+        (translators.SHORT,),
     ),
     "luong_global": Variant(
         "global",
         "general",
         "global attention, the general score",
         GLOBAL + "general score",
-        (SHORT,),
+        (translators.SHORT,),
     ),
     "luong_dot": Variant(
         "global", "dot", "global attention, the dot score", GLOBAL + "dot score"
@@ -89,7 +78,7 @@ VARIANTS = {
         "global attention, the concat score",
         GLOBAL + "concat score, whose W_a reads both states as printed (the authors' "
         "code leaves the source's half the identity)",
-        (SHORT,),
+        (translators.SHORT,),
     ),
     "luong_location": Variant(
         "location",
@@ -97,7 +86,11 @@ VARIANTS = {
         "location-based attention",
         "Global attention by the location score (equation 8), which never looks at "
         "the source's states",
-        ("It can attend to the first 50 pieces of a source only.", SHORT, LOOPS),
+        (
+            "It can attend to the first 50 pieces of a source only.",
+            translators.SHORT,
+            translators.LOOPS,
+        ),
     ),
     # Here the encoder reads the source only from its last word to its first, whatever
     # the scale. Its state at "the" in "a dog runs in the snow" has just read "snow" and
@@ -142,11 +135,11 @@ def recipe(file: str) -> Recipe:
     both = {"bidirectional": variant.bidirectional}
     everyday = {**kind, **LAYERS, **both, "dropout": 0.1, "readout_dropout": 0.1}
     title = f"Luong et al. 2015, {variant.words}"
-    return translation_recipe(
+    return translators.translation_recipe(
         name,
-        task("LuongTranslator"),
+        translators.task("LuongTranslator"),
         {
-            "tiny": tiny(
+            "tiny": translators.tiny(
                 {
                     **kind,
                     "num_layers": 1,
@@ -155,19 +148,19 @@ def recipe(file: str) -> Recipe:
                     "dropout": 0.0,
                 }
             ),
-            "small": small(everyday, RATE),
-            "tatoeba": tatoeba(everyday, RATE),
+            "small": translators.small(everyday, RATE),
+            "tatoeba": translators.tatoeba(everyday, RATE),
             # Dropout, epochs and batches were chosen for luong_global, English to
             # German, by BLEU on the validation set.
-            "multi30k": multi30k(
+            "multi30k": translators.multi30k(
                 {**everyday, "dropout": 0.4, "readout_dropout": 0.4},
                 RATE,
                 epochs=40,
                 batch={"batch_tokens": 1536},
             ),
-            "paper": paper(SGD, 12, {"batch_size": 128}, kind),
+            "paper": translators.paper(SGD, 12, {"batch_size": 128}, kind),
         },
-        card(
+        translators.card(
             title if variant.bidirectional else f"{title}, the encoder as in the paper",
             f"Stacked LSTM encoder and decoder with {variant.words}, input feeding "
             f"{BOTH if variant.bidirectional else BACKWARDS}. At a small size, with "

@@ -12,25 +12,16 @@ RNNencdec of Bahdanau et al. 2015 (`zoo.models.RNNencdec` has its sizes).
 """
 
 from zoo.training import Optimizer
-from zoo.training.recipes.translator_recipe import (
-    LOOPS,
-    SHORT,
-    card,
-    paper,
-    small,
-    task,
-    tiny,
-    translation_recipe,
-)
+from zoo.training.recipes import translator_recipe as translators
 
 # Section 4.1: Adadelta at rate 1; the norm clipped at 1 as in the authors' code.
 ADADELTA = Optimizer("adadelta", 1.0, clip=1.0, options={"rho": 0.95, "epsilon": 1e-6})
 
-RECIPE = translation_recipe(
+RECIPE = translators.translation_recipe(
     name="rnn_encoder_decoder",
     file=__file__,
-    translator=task("RNNEncoderDecoderTranslator"),
-    card=card(
+    translator=translators.task("RNNEncoderDecoderTranslator"),
+    card=translators.card(
         "Cho et al. 2014, RNN Encoder–Decoder",
         "A GRU reads the source into one vector, which enters the gates, the "
         "candidate and the maxout output of a GRU decoder at every step, without "
@@ -57,12 +48,12 @@ RECIPE = translation_recipe(
         [
             "All of the source is in one vector: the translation is often about "
             "something else, of short sentences too, and loses numbers.",
-            SHORT,
-            LOOPS,
+            translators.SHORT,
+            translators.LOOPS,
         ],
     ),
     scales={
-        "tiny": tiny(
+        "tiny": translators.tiny(
             {
                 "hidden_dim": 128,
                 "embedding_dim": 32,
@@ -74,7 +65,7 @@ RECIPE = translation_recipe(
             rate=1e-2,
             epochs=20,
         ),
-        "small": small(
+        "small": translators.small(
             {
                 "hidden_dim": 256,
                 "embedding_dim": 256,
@@ -84,7 +75,7 @@ RECIPE = translation_recipe(
                 "initializer_range": 0.05,
             }
         ),
-        "paper": paper(ADADELTA, 5, {"batch_size": 64}),
+        "paper": translators.paper(ADADELTA, 5, {"batch_size": 64}),
     },
 )
 

@@ -8,25 +8,18 @@ paper: the paper's layers and schedule (section 3.4), on the same text as small.
 """
 
 from zoo.training import Optimizer
-from zoo.training.recipes.translator_recipe import (
-    card,
-    paper,
-    small,
-    task,
-    tiny,
-    translation_recipe,
-)
+from zoo.training.recipes import translator_recipe as translators
 
 # Section 3.4: rate 0.7 for 5 epochs, then halved every half epoch; the norm of the
 # gradient, divided by the sentences of a batch, clipped at 5; 7.5 epochs (here 8, the
 # last half at 0.011).
 SGD = Optimizer("sgd", 0.7, "halving", constant_epochs=5, halving_epochs=0.5, clip=5.0)
 
-RECIPE = translation_recipe(
+RECIPE = translators.translation_recipe(
     name="seq2seq",
     file=__file__,
-    translator=task("Seq2SeqTranslator"),
-    card=card(
+    translator=translators.task("Seq2SeqTranslator"),
+    card=translators.card(
         "Sutskever et al. 2014, sequence to sequence",
         "A deep LSTM reads the source backwards, its final states start another one "
         "that writes, without attention, as in the paper, at a small size, with one "
@@ -48,12 +41,12 @@ RECIPE = translation_recipe(
         ],
     ),
     scales={
-        "tiny": tiny(
+        "tiny": translators.tiny(
             {"num_layers": 1, "hidden_dim": 128, "embedding_dim": 32},
             rate=1e-2,
             epochs=20,
         ),
-        "small": small(
+        "small": translators.small(
             {
                 # More cells than in other recipes: their states hold the whole source.
                 "num_layers": 2,
@@ -67,7 +60,7 @@ RECIPE = translation_recipe(
                 "unit_forget_bias": True,
             }
         ),
-        "paper": paper(SGD, 8, {"batch_size": 128}),
+        "paper": translators.paper(SGD, 8, {"batch_size": 128}),
     },
 )
 

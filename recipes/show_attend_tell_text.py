@@ -13,24 +13,17 @@ Soft attention: `--set model.attention=soft`. show_attend_tell.py reads images.
 from pathlib import Path
 
 from zoo.training import Optimizer, load_recipe
-from zoo.training.recipes.translator_recipe import (
-    card,
-    paper,
-    small,
-    task,
-    tiny,
-    translation_recipe,
-)
+from zoo.training.recipes import translator_recipe as translators
 
 IMAGES = load_recipe(Path(__file__).with_name("show_attend_tell.py"))
 # The authors' 1 goes with the loss of a sentence; here losses are per token.
 LAMBDA = 0.1
 
-RECIPE = translation_recipe(
+RECIPE = translators.translation_recipe(
     name="show_attend_tell_text",
     file=__file__,
-    translator=task("ShowAttendTellTranslator"),
-    card=card(
+    translator=translators.task("ShowAttendTellTranslator"),
+    card=translators.card(
         "Xu et al. 2015, hard attention over text",
         "An LSTM decoder that looks at one place at a time, drawn at random in "
         "training (the paper's estimator with a moving baseline and an entropy term), "
@@ -42,7 +35,7 @@ RECIPE = translation_recipe(
         IMAGES.CARD["paper"],
     ),
     scales={
-        "tiny": tiny(
+        "tiny": translators.tiny(
             {
                 "hidden_dim": 64,
                 "embedding_dim": 32,
@@ -53,7 +46,7 @@ RECIPE = translation_recipe(
             },
             epochs=20,
         ),
-        "small": small(
+        "small": translators.small(
             {
                 "hidden_dim": 256,
                 "embedding_dim": 256,
@@ -65,7 +58,7 @@ RECIPE = translation_recipe(
             },
             rate=2e-3,
         ),
-        "paper": paper(
+        "paper": translators.paper(
             Optimizer("adam", 1e-3, clip=5.0),
             10,
             {"batch_size": 64},

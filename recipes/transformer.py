@@ -13,18 +13,7 @@ paper: the base model and its schedule (section 5), on the same text as small. T
 """
 
 from zoo.training import Optimizer
-from zoo.training.recipes.translator_recipe import (
-    LOOPS,
-    SHORT,
-    card,
-    multi30k,
-    paper,
-    small,
-    task,
-    tatoeba,
-    tiny,
-    translation_recipe,
-)
+from zoo.training.recipes import translator_recipe as translators
 
 # Section 5.3, which doesn't clip the norm.
 ADAM = {"beta_1": 0.9, "beta_2": 0.98, "epsilon": 1e-9}
@@ -38,11 +27,11 @@ SMALL = {
     "dropout": 0.1,
 }
 
-RECIPE = translation_recipe(
+RECIPE = translators.translation_recipe(
     name="transformer",
     file=__file__,
-    translator=task("TransformerTranslator"),
-    card=card(
+    translator=translators.task("TransformerTranslator"),
+    card=translators.card(
         "Vaswani et al. 2017, Transformer",
         "Encoder and decoder of multi-head attention and feed-forward layers, with "
         "sinusoidal positions and one matrix for all word vectors and the output, as "
@@ -61,10 +50,10 @@ RECIPE = translation_recipe(
             "year": 2017,
             "url": "https://arxiv.org/abs/1706.03762",
         },
-        [SHORT, LOOPS],
+        [translators.SHORT, translators.LOOPS],
     ),
     scales={
-        "tiny": tiny(
+        "tiny": translators.tiny(
             {
                 "num_layers": 2,
                 "hidden_dim": 64,
@@ -74,10 +63,10 @@ RECIPE = translation_recipe(
             },
             rate=3e-3,
         ),
-        "small": small(SMALL, rate=1e-3),
-        "tatoeba": tatoeba(SMALL, rate=1e-3),
+        "small": translators.small(SMALL, rate=1e-3),
+        "tatoeba": translators.tatoeba(SMALL, rate=1e-3),
         # The published layers (transformer-tiny of LividWo/Revisit-MMT).
-        "multi30k": multi30k(
+        "multi30k": translators.multi30k(
             {
                 "num_layers": 4,
                 "hidden_dim": 128,
@@ -92,7 +81,7 @@ RECIPE = translation_recipe(
         ),
         # Batches of 25,000 tokens a side; 100,000 steps, some 260 epochs of this text;
         # the average of the last checkpoints.
-        "paper": paper(
+        "paper": translators.paper(
             Optimizer("adam", 1.0, "noam", warmup=4000, hidden_dim=512, options=ADAM),
             260,
             {"batch_tokens": 25000},

@@ -2,6 +2,7 @@
 
 import dataclasses
 import gzip
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,10 @@ class Embeddings:
     Attributes:
         matrix: `(words, dimension)`, float32; zeros where the file has no vector.
         found: bool `(words,)`, true where the file has a vector.
-        duplicates: lines skipped because an earlier line had the same word.
     """
 
     matrix: np.ndarray
     found: np.ndarray
-    duplicates: int
 
     @property
     def coverage(self) -> float:
@@ -80,44 +79,36 @@ def load_embeddings(
         ([[3.0, 4.0], [0.0, 0.0], [1.0, 2.0]], [True, False, True])
     """
     words = _words(vocabulary)
-    wanted = {
-        form for word in words if word is not None for form in (word, word.lower())
-    }
+    wanted = {form for word in words if word for form in (word, word.lower())}
     vectors: dict[str, np.ndarray] = {}
-    duplicates, number, declared = 0, 0, None
-    text: Any = {"encoding": "utf-8", "errors": "replace", "newline": "\n"}
-    zipped = str(path).endswith(".gz")
-    with gzip.open(path, "rt", **text) if zipped else Path(path).open(**text) as file:
+    number, expected = 0, None
+    open_file: Any = gzip.open if str(path).endswith(".gz") else open
+    with open_file(path, "rt", -1, "utf-8", "replace", newline="\n") as file:
         for number, line in enumerate(file, start=1):
             line = line.rstrip("\r\n ")
-            if number == 1 and (header := _header(line)):
-                declared, size = header
-                dimension = _check_size(dimension, size, path, number)
+            if number == 1 and re.fullmatch(r"[0-9]+ +[0-9]+", line):
+                expected, size = map(int, line.split())  # word2vec's counts
+                _check_size(dimension, size, path, number)
+                dimension = size
                 continue
-            if dimension is None:
-                dimension = max(line.count(" "), 1)
+            dimension = dimension or max(line.count(" "), 1)
             word, *numbers = line.rsplit(" ", dimension)
             _check_size(dimension, len(numbers), path, number)
-            if word in vectors:
-                duplicates += 1
-            elif word in wanted:
+            if word in wanted and word not in vectors:
                 vectors[word] = _vector(numbers, path, number)
-    lines = number - (declared is not None)
-    if not lines or (declared is not None and lines != declared):
-        expected = "at least one" if declared is None else declared
+    lines = number - (expected is not None)
+    if not lines or expected not in (None, lines):
         raise ValueError(
-            f"{path} is empty or truncated: it must have {expected} vectors. "
+            f"{path} is empty or truncated: it must have {expected or 'more'} vectors. "
             f"Received: {lines}"
         )
     matrix = np.zeros((len(words), dimension or 0), "float32")
     found = np.zeros(len(words), "bool")
     for row, word in enumerate(words):
-        if word is None:
-            continue
-        vector = vectors.get(word, vectors.get(word.lower()))
-        if vector is not None:
+        vector = word and vectors.get(word, vectors.get(word.lower()))
+        if vector is not None and word:
             matrix[row], found[row] = vector, True
-    return Embeddings(matrix, found, duplicates)
+    return Embeddings(matrix, found)
 
 
 def _words(vocabulary):
@@ -134,20 +125,12 @@ def _words(vocabulary):
     return words
 
 
-def _header(line):
-    parts = line.split()
-    if len(parts) == 2 and all(part.isascii() and part.isdigit() for part in parts):
-        return int(parts[0]), int(parts[1])
-    return None
-
-
 def _check_size(expected, size, path, number):
     if expected not in (None, size):
         raise ValueError(
             f"{path}, line {number}: a vector must have {expected} numbers. "
             f"Received: {size}"
         )
-    return size
 
 
 def _vector(numbers, path, number):

@@ -215,7 +215,11 @@ class Run:
             self.checkpoint_minutes,
             self.checkpoint_steps,
         )
-        model = self._compile(model, len(batches), epochs, loss)
+        with distribution.scope():
+            model = distribution.model(model)
+            with config.refused_as("optimizer"):
+                optimizer = settings.optimizer(len(batches), epochs)
+            model = compile_for_training(model, optimizer, distribution, loss=loss)
         self.loop = loop = Loop(model, batches, checkpoint, epochs, distribution)
         self._write_configuration()
         self._describe(name or type(backbone).__name__, backbone, batches)
@@ -232,13 +236,6 @@ class Run:
             checkpoint.load_best()
         self._reseed()
         return checkpoint.best
-
-    def _compile(self, model, steps, epochs, loss):
-        with self.distribution.scope():
-            model = self.distribution.model(model)
-            with config.refused_as("optimizer"):
-                optimizer = self.settings.optimizer(steps, epochs)
-            return compile_for_training(model, optimizer, self.distribution, loss=loss)
 
     def _write_configuration(self):
         if self._command is not None and self.distribution.main:
@@ -387,7 +384,6 @@ class Run:
 
 def _name(loss: str | Callable) -> str:
     """The name of a loss, in words."""
-    if isinstance(loss, str):
-        loss = keras.losses.get(loss)
-    name = getattr(loss, "name", None) or getattr(loss, "__name__", None)
-    return (name or type(loss).__name__).replace("_", " ")
+    found: Any = keras.losses.get(loss)
+    name = getattr(found, "name", None) or getattr(found, "__name__", None)
+    return (name or type(found).__name__).replace("_", " ")

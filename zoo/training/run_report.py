@@ -51,7 +51,7 @@ def write_report(folder: str | Path) -> Path:
     log = read_log(str(folder / "log.csv"))
     checkpoint = folder / "checkpoint.npz"
     state = read_state(checkpoint) if checkpoint.exists() else {}
-    results = _read_json(folder / "results.json")
+    results = _read_results(folder / "results.json")
     samples = read_samples(folder / "samples.jsonl")
     loss = loss_of(str(folder)) or describe_loss(state.get("settings"))
     loss = loss or describe_loss(state)
@@ -99,19 +99,11 @@ def _picture(draw, name):
     return Markup(re.sub(r'(?<= id=")|(?<=href="#)|(?<=url\(#)', f"{name}-", svg))
 
 
-# === The run's files ===
-
-
-def _read_json(path):
-    if not path.exists():
-        return {}
+def _read_results(path):
     try:
-        return dict(json.loads(path.read_bytes()))
+        return dict(json.loads(path.read_bytes())) if path.exists() else {}
     except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: {error}") from error
-
-
-# === The report's parts ===
 
 
 def _summary(log, state):
@@ -157,13 +149,9 @@ def _translation(place, key, by_epoch):
     """Name, rows, last epoch and picture of a sample."""
     (name, source, reference), epochs = key, sorted(by_epoch)
     # Powers of two, since early epochs change most, and the last epoch.
-    few = [e for e in epochs if e & (e - 1) == 0][:6] + epochs[-1:]
-    rows = [("source", source)]
-    rows += [
-        (f"epoch {epoch}", by_epoch[epoch]["translation"] or "(nothing)")
-        for epoch in dict.fromkeys(few)
-    ]
-    rows.append(("reference", reference))
+    few = {e: by_epoch[e] for e in epochs if e & (e - 1) == 0 or e == epochs[-1]}
+    texts = [(f"epoch {e}", x["translation"] or "(nothing)") for e, x in few.items()]
+    rows = [("source", source), *texts, ("reference", reference)]
     record = translation_of(by_epoch[epochs[-1]])
     picture = record and _picture(lambda: plot_alignment(record), f"sample{place}")
     return name, rows, epochs[-1], picture
@@ -171,30 +159,15 @@ def _translation(place, key, by_epoch):
 
 def _configuration(state):
     """The run's identity, from its checkpoint, and the plans under which it ran."""
-    if not state:
-        return []
-    names = list(state)[: list(state).index("epoch")]  # the identity comes first
+    names = list(state)[: list(state).index("epoch")] if state else []
     identity = {name: state[name] for name in names if name != "vocabulary"}
     identity |= identity.pop("settings", {})
-    rows = [(name, _short(value)) for name, value in identity.items()]
+    rows = {name: value for name, value in identity.items() if value or value == 0}
     for first, epochs, backend, commit in state.get("plans", []):
         planned = counted(epochs, "epoch")
         plan = f"{planned} planned, {backend} backend, commit {commit}"
-        rows.append((f"from epoch {first + 1}", plan))
-    return [row for row in rows if row[1]]
-
-
-def _short(value):
-    """A value as text, without options that are not set."""
-    if isinstance(value, dict):
-        if "class_name" in value:  # a learning-rate schedule; the plan has its length
-            options = {k: v for k, v in value["config"].items() if k != "total"}
-            return f"{value['class_name']} ({_short(options)})"
-        parts = [(name, _short(part)) for name, part in value.items()]
-        # Keras has a momentum even if there is no average.
-        return ", ".join(
-            f"{name} {part}" for name, part in parts if part and name != "ema_momentum"
-        )
-    if isinstance(value, list):
-        return ", ".join(_short(part) for part in value)
-    return "" if value is None or value is False else str(value)
+        rows[f"from epoch {first + 1}"] = plan
+    return [
+        (name, value if isinstance(value, str) else json.dumps(value))
+        for name, value in rows.items()
+    ]
