@@ -41,18 +41,3 @@ def test_the_paper_scale_has_the_papers_sizes(name):
     """They are the class's defaults, which the tests of the models count."""
     sizes = ("num_layers", "hidden_dim", "embedding_dim", "ff_dim", "maxout_dim")
     assert not set(sizes) & set(load_recipe(name).RECIPE.scales["paper"].model)
-
-
-@pytest.mark.parametrize("name", ["lstm", "gru", "lstmn_lm"])
-def test_language_models_have_the_papers_sizes(name):
-    paper = load_recipe(name).RECIPE.scales["paper"]
-    sizes = (paper.cell, paper.embedding_dim, paper.hidden_dim)
-    assert sizes == (name.removesuffix("_lm"), 150, 300)
-    assert (paper.optimizer.learning_rate, paper.decay) == (0.65, 0.85)
-
-
-def test_the_classifier_has_the_papers_sizes():
-    paper = load_recipe("lstmn_sentiment").RECIPE.scales["paper"]
-    assert (paper.cell, paper.embedding_dim, paper.hidden_dim) == ("lstmn", 300, 168)
-    assert (paper.dropout, paper.batch_size) == (0.5, 5)
-    assert paper.optimizer.learning_rate == 2e-3

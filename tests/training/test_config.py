@@ -9,12 +9,13 @@ from zoo.training import (
     Arguments,
     ConfigurationError,
     Optimizer,
+    Run,
     Scale,
     config,
     translation_recipe,
 )
-from zoo.training.config import read_configuration, to_jsonable, write_configuration
-from zoo.training.recipes.arguments import TEXT, recorded_options
+from zoo.training.config import read_configuration, write_configuration
+from zoo.training.recipes.arguments import TEXT
 
 pytestmark = pytest.mark.backend_free
 
@@ -31,14 +32,8 @@ RECIPE = translation_recipe("my_recipe", lambda: None, {"tiny": SCALE}, file=__f
 
 @pytest.fixture
 def written(tmp_path):
-    arguments = Arguments("runs/x", changes=["pairs=9"], seed=3)
-    choices = {
-        "arguments": {n: getattr(arguments, n) for n in recorded_options(RECIPE)},
-        "set": arguments.changes,
-        "hyper_parameters": to_jsonable(SCALE),
-        "command": "zoo train my_recipe",
-    }
-    write_configuration(tmp_path, RECIPE, choices)
+    run = Run(RECIPE, SCALE, Arguments(tmp_path, changes=["pairs=9"], seed=3))
+    write_configuration(run, "zoo train my_recipe")
     return read_configuration(tmp_path)
 
 

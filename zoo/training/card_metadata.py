@@ -16,14 +16,7 @@ LICENCES = ("apache-2.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0")
 
 
 def score_command(run: Any, data: str, split: str, *options: str) -> tuple[str, str]:
-    """Returns a test set's name, and the command that scores the run's preset on it.
-
-    Args:
-        run: the `Run`.
-        data: a corpus that `zoo evaluate` knows; not used of a user's own text.
-        split: part of the corpus; of a user's own text, "valid" or "test".
-        *options: further options of `zoo evaluate`.
-    """
+    """Returns a test set's name, and the command that scores the preset on it."""
     if run.text is None:
         words = ["zoo", "evaluate", run.name, "--data", data, "--split", split]
         return data, shlex.join([*words, *options])

@@ -29,6 +29,8 @@ _FILES = (
     *("checkpoint.npz", "best.weights.h5", "tokenizer.spm", "log.csv"),
     *("samples.jsonl", FILE, "results.json", "report.html"),
 )
+# Arguments that `config.json` doesn't keep: others hold them, or they are for once.
+UNRECORDED = ("output", "changes", "restart", "finish")
 _PACKAGES = ("keras", "keras-hub", "numpy", "sentencepiece", "sacrebleu")
 
 
@@ -47,12 +49,7 @@ def refused_as(name: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def only_run_in(output: str | os.PathLike[str]) -> Iterator[None]:
-    """Makes the folder of a run, and keeps other runs out of it.
-
-    Raises:
-        ConfigurationError: if another process trains there.
-        OSError: if the folder can't be made.
-    """
+    """Makes the folder of a run, and keeps other runs out of it."""
     Path(output).mkdir(parents=True, exist_ok=True)
     try:
         descriptor = lock(output)
@@ -91,35 +88,29 @@ def say(name: str, text: str) -> None:
 # === config.json ===
 
 
-def write_configuration(folder: Path, recipe: Any, choices: dict[str, Any]) -> None:
-    """Writes `config.json`: everything that a run depends on.
-
-    Args:
-        folder: the run's folder.
-        recipe: the `Recipe`.
-        choices: "arguments", "set", "hyper_parameters" and "command" of the run.
-    """
+def write_configuration(run: Any, command: str) -> None:
+    """Writes `config.json`: everything that a `Run` depends on, and what started it."""
     import keras
 
+    recipe, arguments = run.recipe, vars(run.arguments)
     file = recipe.file and str(Path(recipe.file).absolute())
     configuration = {
         "recipe": {"name": recipe.name, "file": file},
-        **choices,
+        "arguments": {k: v for k, v in arguments.items() if k not in UNRECORDED},
+        "set": list(run.changes),
+        "hyper_parameters": run.hyper_parameters,
+        "command": command,
         "backend": keras.backend.backend(),
         "versions": versions(keras.backend.backend()),
         "commit": commit(),
         "machine": machine(),
         "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
     }
-    write_bytes(folder / FILE, f"{json.dumps(configuration, indent=2)}\n".encode())
+    write_bytes(run.output / FILE, f"{json.dumps(configuration, indent=2)}\n".encode())
 
 
 def read_configuration(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """Reads a run's `config.json`.
-
-    Raises:
-        ConfigurationError: if the file is missing, damaged or none of zoo's.
-    """
+    """Reads a run's `config.json`; refuses one that is damaged or none of zoo's."""
     path = Path(folder, FILE)
     try:
         configuration = json.loads(path.read_text(encoding="utf-8"))

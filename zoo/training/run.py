@@ -24,7 +24,7 @@ from zoo.training.fast.process import choose_threads
 from zoo.training.fit.checkpoint import Checkpoint, Monitor, read_state
 from zoo.training.fit.loop import Loop
 from zoo.training.fit.validation import Scores
-from zoo.training.recipes.arguments import Arguments, recorded_options
+from zoo.training.recipes.arguments import Arguments
 
 LOSS = Monitor("loss", "min")
 
@@ -239,14 +239,7 @@ class Run:
 
     def _write_configuration(self):
         if self._command is not None and self.distribution.main:
-            names = recorded_options(self.recipe)
-            choices = {
-                "arguments": {n: getattr(self.arguments, n) for n in names},
-                "set": list(self.changes),
-                "hyper_parameters": self.hyper_parameters,
-                "command": self._command,
-            }
-            config.write_configuration(self.output, self.recipe, choices)
+            config.write_configuration(self, self._command)
         self._command = None
 
     def _describe(self, name, backbone, batches):

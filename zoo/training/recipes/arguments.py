@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from zoo.backend import MODES
-from zoo.training.config import ConfigurationError, read_configuration
+from zoo.training.config import UNRECORDED, ConfigurationError, read_configuration
 
 Files = Sequence[str]
 # Sizes of a model for a user's own text; see `zoo.training.recipes.sizes`.
@@ -86,7 +86,6 @@ def _absolute(name):
 
 
 TEXT = ("train", "valid", "test", "columns", "languages", "keep_all", "start")
-_UNRECORDED = ("output", "changes", "restart", "finish")  # not kept in config.json
 # What argparse needs to know of options beyond their names and help.
 _FLAGS = {"start": "--from", "keep_all": "--keep-all", "changes": "--set"}
 _JOINED = {"columns": ",", "languages": ":"}  # several values in one word
@@ -116,11 +115,6 @@ def options_of(recipe: Any) -> list[str]:
     without |= set() if recipe.user_text else set(TEXT)
     names = (field.name for field in dataclasses.fields(Arguments))
     return [name for name in names if name not in without]
-
-
-def recorded_options(recipe: Any) -> list[str]:
-    """Returns those of them that `config.json` keeps."""
-    return [name for name in options_of(recipe) if name not in _UNRECORDED]
 
 
 def scale_names(recipe: Any) -> list[str]:
@@ -201,8 +195,9 @@ def _read_run(recipe, folder):
     if not os.environ.get("KERAS_BACKEND") and "keras" not in sys.modules:
         os.environ["KERAS_BACKEND"] = configuration["backend"]
     # Anything else in the file is ignored: it must not become an option.
-    kept = configuration["arguments"]
-    kept = {n: kept[n] for n in recorded_options(recipe) if kept.get(n) is not None}
+    names = set(options_of(recipe)).difference(UNRECORDED)
+    kept = configuration["arguments"].items()
+    kept = {k: v for k, v in kept if k in names and v is not None}
     return kept, configuration["set"]
 
 

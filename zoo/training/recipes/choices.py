@@ -91,11 +91,7 @@ def change(recipe: Any, scale: Any, texts: Sequence[str]) -> Any:
 
 
 def check(recipe: Any, settings: Any) -> None:
-    """Tries the optimizer and the parts of a run before any work.
-
-    Raises:
-        ConfigurationError: naming the part that refuses its arguments.
-    """
+    """Tries the optimizer and the parts of a run before any work."""
     with refused_as("optimizer"):
         settings.optimizer(1000, settings.epochs)
     for name, part in recipe.classes.items():

@@ -9,7 +9,7 @@ presets, "medium" has twice its width. "paper" is the paper's model and schedule
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from zoo.training.config import ConfigurationError
 
@@ -22,23 +22,14 @@ PAIRS_READ = 600_000  # by the `small` translator in all its epochs
 PATIENCE = 8  # epochs without a better score
 
 
-@dataclasses.dataclass(frozen=True)
-class Size:
-    """A size of model.
+class Size(NamedTuple):
+    """A size of model."""
 
-    Attributes:
-        width: factor on all widths of the recipe's `small` model.
-        vocabulary: most pieces or words.
-        read: factor on the text that training reads in all.
-        rate: factor on the learning rate.
-        buckets: padded shapes of a translator's text, each of which is compiled.
-    """
-
-    width: float
-    vocabulary: int
-    read: float
-    rate: float
-    buckets: int
+    width: float  # factor on all widths of the recipe's `small` model
+    vocabulary: int  # most pieces or words
+    read: float  # factor on the text that training reads in all
+    rate: float  # factor on the learning rate
+    buckets: int  # padded shapes of a translator's text, each of which is compiled
 
 
 SIZES = {
@@ -51,10 +42,7 @@ FINE_TUNING = Size(1.0, 0, 0.3, 0.25, 4)  # of a preset, as wide as it is
 
 
 def choices_for_texts(recipe: Any, size: str, text: Any, start: Any = None) -> Any:
-    """Returns the choices of a run on a user's own texts, as its `UserText` says.
-
-    The arguments are those of `choices_for_pairs`.
-    """
+    """Returns the choices of a run on a user's own texts, as its `UserText` says."""
     own = recipe.user_text
     scale, chosen = _plan(recipe, size, len(text.train), own.sentences, start)
     fields, changes = vars(scale), dict(own.changes)
@@ -78,18 +66,7 @@ def choices_for_texts(recipe: Any, size: str, text: Any, start: Any = None) -> A
 
 
 def choices_for_pairs(recipe: Any, size: str, text: Any, start: Any = None) -> Any:
-    """Returns the choices of a translator's run on a user's own pairs.
-
-    Args:
-        recipe: the `Recipe`, whose scales are `Scale`s.
-        size: "tiny", "small", "medium" or "paper"; another scale of the recipe keeps
-            its model and schedule.
-        text: the `zoo.data.own.OwnPairs`.
-        start: the translator to start from; None for a new one.
-
-    Raises:
-        ConfigurationError: if the translator is not one of the recipe's.
-    """
+    """Returns the choices of a translator's run on a user's own pairs."""
     scale, chosen = _plan(recipe, size, text.pairs, PAIRS_READ, start)
     narrow = 1.0 if size == "tiny" else min(1.0, text.pairs / ENOUGH_PAIRS) ** 0.3
     changes: dict[str, Any] = {"corpora": (), "max_length": MAX_PIECES}
@@ -156,11 +133,7 @@ def widened(model: Mapping[str, Any], factor: float) -> dict[str, Any]:
 
 
 def config_of_start(recipe: Any, start: Any) -> dict[str, Any]:
-    """Returns the arguments of a backbone to start from, but for its vocabulary.
-
-    Raises:
-        ConfigurationError: if it is none of a task that the recipe trains.
-    """
+    """Returns the arguments of a backbone to start from, but for its vocabulary."""
     task = recipe.user_text.task()
     if type(start) is not task:
         raise ConfigurationError(

@@ -75,12 +75,7 @@ class NamedCorpora:
         return {}
 
     def encode(self, preprocessor: Any, longest: int) -> tuple[Ids, Ids, int]:
-        """Returns the ids of sources and targets, and how many pairs were left out.
-
-        Args:
-            preprocessor: of the translator.
-            longest: pieces of a sentence; longer pairs are left out.
-        """
+        """Returns the ids of sources and targets, and how many pairs were too long."""
         sources, targets, dropped = [], [], 0
         for source, target, repeats in self.pairs:
             rows = preprocessor.encode(source), preprocessor.encode_targets(target)

@@ -43,12 +43,7 @@ class UserText:
 def given_files(recipe: Any, arguments: Arguments, given: Any = None) -> Any:
     """Returns a user's own text for training, validation and test; None for none.
 
-    It is in the files that the arguments name, or given.
-
-    Raises:
-        ConfigurationError: if the recipe takes no such text, or for an unknown scale
-            or choice.
-        CorpusError: for a wrong number of files, or a weight of 0.
+    It is in the files that the arguments name, or given. Checks scale and choices.
     """
     if arguments.train:
         from zoo.data.own import TextFiles
@@ -74,12 +69,7 @@ def given_files(recipe: Any, arguments: Arguments, given: Any = None) -> Any:
 def choose(
     recipe: Any, arguments: Arguments, given: Any, distribution: Any
 ) -> tuple[Any, Any, Any]:
-    """Returns the choices of a run, a user's own text and the task to start from.
-
-    Raises:
-        ConfigurationError: for choices that can't run, or if there is no such preset.
-        CorpusError, OSError: if the text can't be read.
-    """
+    """Returns the choices of a run, a user's own text and the task to start from."""
     main, text = distribution.main, None
     with distribution.single_device():
         start = _load_start(arguments.start)
