@@ -1,5 +1,4 @@
-"""Arrays, gradients and configurations in tests, and `check_layer`: the contract of a
-layer, in one call."""
+"""Arrays, gradients and configurations in tests."""
 
 import json
 import os
@@ -149,100 +148,7 @@ def same_config(instance):
     return copy
 
 
-class Wrapper(keras.Model):
-    """A layer as a model: `fit` then proves that it trains compiled."""
-
-    def __init__(self, layer, take):
-        super().__init__()
-        self.layer, self.take = layer, take
-
-    def call(self, inputs):
-        output = self.take(self.layer(**inputs))
-        return ops.sum(ops.reshape(output, (ops.shape(output)[0], -1)), -1)
-
-
-def check_layer(
-    cls, options, inputs, trainable, first=lambda output: output[0], shapes=True
-):
-    """Proves that a layer is a good Keras citizen.
-
-    Args:
-        cls, options: the layer and its arguments.
-        inputs: dict of NumPy arrays, the layer's tensor arguments.
-        trainable: names of its trainable variables, sorted.
-        first: picks the tensor to train on from the output.
-        shapes: whether `compute_output_shape` is asked.
-    """
-    # Repeatable: where a predicted position lies next to an integer, half precision
-    # centres the window on the other side of it.
-    keras.utils.set_random_seed(1)
-    layer = cls(**options)
-    same_config(layer)
-    eager = layer(**inputs)
-    assert layer.name.startswith(snake(cls.__name__))
-    assert sorted(v.name for v in layer.trainable_variables) == sorted(trainable)
-
-    # Built by named shapes alone, it has the same variables.
-    floats = {k: v for k, v in inputs.items() if v.dtype.kind == "f"}
-    named = {f"{key}_shape": value.shape for key, value in floats.items()}
-    built = cls(**options)
-    built.build(**named)
-    assert [tuple(v.shape) for v in built.trainable_variables] == [
-        tuple(v.shape) for v in layer.trainable_variables
-    ]
-    built.set_weights(layer.get_weights())
-    again = compiled(built)(**inputs)
-    for got, wanted in zip(_flat(again), _flat(eager), strict=True):
-        close(got, wanted)
-
-    # Symbolic call, of a batch and lengths that are not known.
-    symbols = {
-        key: keras.KerasTensor(
-            (None,) * min(2, value.ndim) + value.shape[2:], dtype=value.dtype.name
-        )
-        for key, value in inputs.items()
-    }
-    symbolic = _flat(cls(**options)(**symbols))
-    assert [len(s.shape) for s in symbolic] == [len(e.shape) for e in _flat(eager)]
-    if shapes:
-        wanted = [tuple(e.shape) for e in _flat(eager)]
-        assert _shapes(layer.compute_output_shape(**named)) == wanted
-
-    # Half precision: outputs in the compute dtype, nothing but finite numbers.
-    for policy in HALF:
-        half = cls(**{**options, "dtype": policy})
-        half.build(**named)
-        half.set_weights(layer.get_weights())
-        outputs = compiled(half)(**inputs)
-        for output, whole in zip(_flat(outputs), _flat(eager), strict=True):
-            kind = keras.backend.standardize_dtype(output.dtype)
-            assert kind in (policy.removeprefix("mixed_"), "int32"), kind
-            close(ops.cast(output, "float32"), whole, atol=0.1, rtol=0.1)
-
-    # Trained by `fit`, compiled.
-    model = Wrapper(layer, first)
-    model.compile(optimizer=keras.optimizers.SGD(0.1), loss="mse", jit_compile="auto")
-    target = np.ones((len(next(iter(inputs.values()))),), "float32")
-    before = [to_numpy(variable.value) for variable in layer.trainable_variables]
-    history = model.fit(inputs, target, epochs=1, batch_size=len(target), verbose=0)
-    assert np.isfinite(history.history["loss"]).all()
-    for old, variable in zip(before, layer.trainable_variables, strict=True):
-        moved = np.abs(to_numpy(variable.value) - old).max()
-        assert moved > 0, f"no gradient reached {variable.path}"
-    return layer
-
-
 def snake(name):
     """A class's name as Keras names its instances."""
     name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
     return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
-
-
-def _flat(x):
-    return keras.tree.flatten(x)
-
-
-def _shapes(x):
-    if isinstance(x, tuple) and all(isinstance(i, (int, type(None))) for i in x):
-        return [x]
-    return [shape for part in x for shape in _shapes(part)]

@@ -153,14 +153,6 @@ def test_no_mask_means_that_all_is_real(make):
     both_close(compiled(layer)(QUERY, EQUAL), wanted)
 
 
-def test_a_keras_mask_of_the_memory_is_used():
-    ids = ops.convert_to_tensor(np.array([[4, 5, 0, 0], [6, 0, 0, 0]]))
-    memory = keras.layers.Embedding(10, 8, mask_zero=True)(ids)
-    _, weights = MultiplicativeAttention()(QUERY[:2], memory)
-    assert (to_numpy(weights)[:, :, 2:] == 0).all()
-    assert (to_numpy(weights)[1, :, 0] == 1).all()
-
-
 @pytest.mark.parametrize("make", EVERY)
 @pytest.mark.parametrize(
     "policy", [once("float16"), "mixed_float16", once("mixed_bfloat16")]
@@ -177,20 +169,6 @@ def test_half_precision_keeps_weights_zero_on_pads(make, policy):
     assert np.isfinite(to_numpy(ops.cast(context, "float32"))).all()
     assert (weights[~MASK[:, None].repeat(5, 1)] == 0).all()
     assert (weights[3] == 0).all()
-
-
-def test_in_somebody_elses_functional_model(tmp_path):
-    words = keras.Input((None,), dtype="int32")
-    query = keras.Input((6,))
-    memory = keras.layers.Embedding(20, 8, mask_zero=True)(words)
-    context, weights = AdditiveAttention(9)(query, memory)
-    model = keras.Model([words, query], [keras.layers.Dense(2)(context), weights])
-    ids = np.array([[3, 4, 5, 0], [6, 0, 0, 0], [0, 0, 0, 0]])
-    wanted = compiled(model)([ids, QUERY[:3, 0]])
-    assert (to_numpy(wanted[1])[ids == 0] == 0).all()
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    close(compiled(loaded)([ids, QUERY[:3, 0]])[0], wanted[0])
 
 
 @pytest.mark.parametrize("policy", ["float16", "mixed_float16"])
@@ -212,19 +190,6 @@ def test_terms_too_large_for_float16_that_cancel_are_no_nan(policy, steps):
     layer = built_of(MultiplicativeAttention("dot", dtype=policy), query, memory)
     _, weights = compiled(layer)(query, memory)
     close(ops.cast(weights, "float32"), np.full((1, steps, 2), 0.5))
-
-
-def test_a_scaled_score_that_fits_into_float16_is_right():
-    query = np.full((1, 64), 40.0, "float32")
-    memory = np.stack([query, query * 0.99, 0 * query], axis=1)
-    half, whole = (
-        built_of(MultiplicativeAttention("scaled_dot", dtype=dtype), query, memory)
-        for dtype in ("mixed_float16", "float32")
-    )
-    _, weights = compiled(half)(query, memory)
-    memory = memory.astype("float16").astype("float32")
-    _, wanted = compiled(whole)(query, memory)
-    close(ops.cast(weights, "float32"), wanted, atol=1e-3)
 
 
 @pytest.mark.parametrize(

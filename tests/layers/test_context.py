@@ -1,8 +1,7 @@
-import keras
 import numpy as np
 import pytest
 
-from tests.harness import check_layer, close, compiled, randomize, to_numpy
+from tests.harness import close, compiled, randomize, to_numpy
 from tests.layers import reference
 from tests.marks import once
 from zoo.layers import (
@@ -53,27 +52,6 @@ def test_it_is_the_papers(gate):
             close(outputs[b, t], s)
         close(states[0][b], s)
     assert (to_numpy(states[1]) == 6).all()
-
-
-@keras.saving.register_keras_serializable(package="tests")
-class OwnDecoder(ContextDecoder):
-    """A decoder of parts of its own, as `check_layer` makes several."""
-
-    def __init__(self, cell=None, dtype=None, **kwargs):
-        if cell is None:
-            parts = GRUCell(4, dtype=dtype), AdditiveAttention(8, dtype=dtype)
-            cell = ContextCell(*parts, gate=True, dtype=dtype)
-        super().__init__(cell, dtype=dtype, **kwargs)
-
-
-def test_decoder_is_a_keras_layer():
-    names = ["W_a", "U_a", "v_a", "kernel", "recurrent_kernel", "bias"]
-    check_layer(
-        OwnDecoder,
-        {},
-        {"inputs": INPUTS, "memory": MEMORY},
-        [*names, "w_beta", "b_beta"],
-    )
 
 
 def test_a_mask_of_either_form_gives_the_same_penalty():

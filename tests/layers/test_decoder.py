@@ -157,14 +157,6 @@ def test_a_context_as_vector_has_the_memorys_size():
         make("gru", "general", True, vector="context", units=10)
 
 
-def test_initial_states_are_used():
-    decoder = make("gru", "general", True)
-    start = [np.ones((3, 6), "float32")]
-    run = compiled(decoder)
-    first = to_numpy(run(INPUTS, MEMORY, initial_states=start)[0])
-    assert np.abs(first - to_numpy(run(INPUTS, MEMORY)[0])).max() > 1e-3
-
-
 @pytest.mark.parametrize("feeding", [True, False])
 def test_dropout_in_training_only(feeding):
     decoder = make("lstm", "general", feeding, dropout=0.5, seed=2)
@@ -176,37 +168,6 @@ def test_dropout_in_training_only(feeding):
     states = decoder.cell.get_initial_state(batch_size=3)
     step = decoder.cell(INPUTS[:, 0], states, MEMORY, training=True)
     assert np.isfinite(to_numpy(step[0])).all()
-
-
-@pytest.mark.parametrize("stack", ["lstm", once("gru")])
-def test_config_and_saving(stack, tmp_path):
-    decoder = make(stack, "local_p", True, dropout=0.1)
-    same_config(decoder)
-    inputs = keras.Input((None, 5)), keras.Input((None, 8))
-    model = keras.Model(inputs, decoder(*inputs)[0])
-    model.save(tmp_path / "model.keras")
-    loaded = keras.models.load_model(tmp_path / "model.keras")
-    inputs = [INPUTS, MEMORY]
-    close(compiled(loaded)(inputs), compiled(model)(inputs))
-
-
-@pytest.mark.once
-@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
-@pytest.mark.parametrize("feeding", [True, False])
-def test_mixed_precision(policy, feeding):
-    cell = AttentionCell(
-        [LSTMCell(6, dtype=policy)],
-        LocalPredictiveAttention("general", 1, dtype=policy),
-        input_feeding=feeding,
-        dtype=policy,
-    )
-    decoder = AttentionDecoder(cell, dtype=policy)
-    outputs, _, alignments = decoder(INPUTS, MEMORY, mask=MASK)
-    kind = policy.removeprefix("mixed_")
-    assert keras.backend.standardize_dtype(outputs.dtype) == kind
-    alignments = to_numpy(keras.ops.cast(alignments, "float32"))
-    assert np.isfinite(alignments).all()
-    assert (alignments[~MASK[:, None].repeat(4, 1)] == 0).all()
 
 
 def test_stacked_cells_are_a_list_of_cells():

@@ -35,13 +35,6 @@ def test_the_grid_is_that_of_its_equations():
         close(grid, x + to_numpy(encoder.places), atol=1e-4)
 
 
-def test_images_of_any_dtype_are_the_same():
-    encoder = ImageEncoder((3,))
-    wanted = to_numpy(encoder(IMAGES))
-    for dtype in ("float32", "int32"):
-        close(encoder(IMAGES.astype(dtype)), wanted)
-
-
 def test_config_and_half_precision():
     encoder = ImageEncoder((3, 4), dtype="mixed_bfloat16")
     assert keras.backend.standardize_dtype(encoder(IMAGES).dtype) == "bfloat16"

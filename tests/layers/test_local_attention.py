@@ -115,14 +115,6 @@ def test_position_in_every_form_it_may_take():
     )
 
 
-def test_local_p_ignores_position():
-    layer, memory = built(LocalPredictiveAttention, "general", window=2)
-    close(
-        layer(QUERY[:, 0], memory, mask=MASK, position=9)[1],
-        layer(QUERY[:, 0], memory, mask=MASK)[1],
-    )
-
-
 def test_look_tells_where_the_weights_are():
     layer, memory = built(LocalPredictiveAttention, "general", window=2)
     _, weights = to_numpy(layer(QUERY, memory, mask=MASK))
@@ -137,21 +129,6 @@ def test_look_tells_where_the_weights_are():
             np.testing.assert_array_equal(windows[b, t], [first, last])
             seen = np.nonzero(weights[b, t])[0]
             assert seen.min() >= first and seen.max() <= last
-
-
-def test_look_of_local_m_is_the_target_position_in_the_memorys_order():
-    layer, _ = built(LocalMonotonicAttention, "general", window=2, reverse=True)
-    focus, windows = to_numpy(layer.attention_window(QUERY, MASK))
-    assert focus[1].tolist() == [8, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0]
-    assert windows[1, :3].tolist() == [[6, 8], [5, 8], [4, 8]]
-    assert windows[1, -3:].tolist() == [[0, 2]] * 3
-    assert windows[3].tolist() == [[0, 0]] * 11
-
-
-def test_units_default_to_the_querys_size():
-    layer, _ = built(LocalPredictiveAttention, "general", window=2)
-    shapes = {v.name: tuple(v.shape) for v in layer.trainable_variables}
-    assert shapes == {"W_p": (6, 6), "v_p": (6,), "W_a": (8, 6)}
 
 
 def test_a_score_layer_of_ones_own():

@@ -5,9 +5,7 @@ from keras import ops
 from tests.harness import (
     close,
     compiled,
-    gradients,
     randomize,
-    same_config,
     to_numpy,
 )
 from tests.layers import reference
@@ -59,54 +57,3 @@ def test_it_is_the_papers(fusion):
         wanted = (hs[-1], cs[-1]) if steps else FIRST[:, b]
         close(last[0][b], wanted[0])
         close(last[1][b], wanted[1])
-
-
-@pytest.mark.parametrize("fusion", [None, "deep"])
-def test_steps_are_the_run(fusion):
-    cell = built(fusion)
-    source = source_of(cell)
-    run = compiled(lambda x: cell.run(x, source=source))
-    h, c, *_ = to_numpy(run(INPUTS))
-    step = compiled(lambda x, states: cell.advance(x, states, source))
-    states = cell.make_states(3, 9)  # more room than is needed
-    projected = cell.project(INPUTS)
-    for t in range(6):
-        got = step(projected[:, t], states)
-        close(got[0], h[:, t])
-        close(got[1], c[:, t])
-        states = got[3]
-
-
-def test_several_rows_share_a_sentence():
-    cell = built("deep")
-    rows = RNG.normal(size=(6, 5)).astype("float32")
-    x = cell.project(rows)
-    step = compiled(
-        lambda *source: cell.advance(
-            x, cell.make_states(6, 2), cell.project_source(*source)
-        )
-    )
-    source = GAMMA, ALPHA, SOURCE_MASK
-    twice = [np.repeat(y, 2, axis=0) for y in source]
-    shared, alone = step(*source), step(*twice)
-    close(shared[0], alone[0])
-    close(shared[2], alone[2])
-
-
-@pytest.mark.parametrize("fusion", [None, once("shallow"), "deep"])
-def test_gradients_reach_every_variable(fusion):
-    cell = built(fusion)
-
-    def loss():
-        h, c, *_ = cell.run(INPUTS, MASK, None, source_of(cell))
-        return ops.sum(ops.square(h) + ops.square(c))
-
-    _, found = gradients(cell.trainable_variables, loss)
-    for variable, gradient in zip(cell.trainable_variables, found, strict=True):
-        assert np.isfinite(gradient).all()
-        assert np.abs(gradient).max() > 0, variable.path
-
-
-def test_config():
-    copy = same_config(LSTMNCell(4, "deep"))
-    assert copy.fusion == "deep"

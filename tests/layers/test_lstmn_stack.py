@@ -5,12 +5,11 @@ from keras import ops
 from tests.harness import (
     close,
     compiled,
-    penalty_gradients,
     randomize,
     to_numpy,
 )
 from tests.layers import reference
-from tests.marks import QUICK, once
+from tests.marks import once
 from zoo.layers import LSTMN
 
 RNG = np.random.default_rng(8)
@@ -36,21 +35,6 @@ def test_a_stack_is_the_papers():
             close(to_numpy(states[1][0])[b], hs[-1])
             close(to_numpy(states[1][1])[b], cs[-1])
     assert not to_numpy(outputs)[~MASK].any()
-
-
-def test_two_parts_of_a_sequence_share_states_only():
-    """The second part's tapes begin with the first's last h and c."""
-    layer = LSTMN(4)
-    layer.build(INPUTS.shape)
-    randomize(layer)
-    run = compiled(layer)
-    _, states = run(INPUTS[:, :3])
-    found, _ = run(INPUTS[:, 3:], initial_states=states)
-    for b in range(3):
-        first = [to_numpy(s)[b] for s in states[0]]
-        xs = INPUTS[b, 3:].astype("float64")
-        hs, _, _ = reference.lstmn_run(xs, reference.named(layer.cells[0]), first)
-        close(to_numpy(found)[b], np.array(hs))
 
 
 @pytest.mark.parametrize("num_layers", [once(1), 2])
@@ -102,35 +86,6 @@ def test_steps_and_the_end_of_their_room():
 def test_a_source_goes_with_fusion():
     with pytest.raises(ValueError, match="fusion='deep' and no source"):
         LSTMN(4, fusion="deep")(INPUTS)
-
-
-@pytest.mark.parametrize("fusion", [None, once("shallow"), once("deep")])
-def test_a_gradient_of_the_gradient_is_that_of_the_steps(fusion):
-    layer, source = LSTMN(4, num_layers=2, fusion=fusion), None
-    length = 3 if QUICK else 4  # the steps are compiled one behind the other
-    layer.build(INPUTS.shape)
-    randomize(layer)
-    if fusion:
-        rng, mask = np.random.default_rng(5), np.arange(7)[None] < [[7], [3], [1]]
-        tapes = rng.normal(size=(2, 2, 3, 7, 4)).astype("float32")
-        source = (tapes, mask)
-
-    def read():
-        return layer.project_source(*source) if source else None
-
-    def stepped(x):
-        states, total, memory = layer.make_states(3, length), 0.0, read()
-        for t in range(length):
-            h, _, states = layer.step(x[:, t], states, memory)
-            total = total + ops.sum(h**2)
-        return total
-
-    found, wanted = (
-        penalty_gradients(layer.trainable_variables, function, INPUTS[:, :length])
-        for function in (lambda x: ops.sum(layer(x, source=read())[0] ** 2), stepped)
-    )
-    for got, own in zip(found, wanted, strict=True):
-        close(got, own, atol=1e-4 * np.abs(own).max(), rtol=1e-3)
 
 
 @pytest.mark.parametrize("layers", [1, once(2)])

@@ -69,15 +69,6 @@ def test_a_mask_for_each_query():
         close(to_numpy(weights).sum(-1), np.ones((3, 2, 1)))
 
 
-def test_half_precision_with_scores_that_overflow():
-    layer = MultiHeadAttention(num_heads=2, dtype="mixed_float16")
-    layer.build(QUERY.shape, MEMORY.shape)
-    randomize(layer)
-    output, weights = compiled(layer)(QUERY * 300, MEMORY * 300, mask=MASK)
-    assert np.isfinite(to_numpy(output).astype("float32")).all()
-    close(to_numpy(weights)[:2].astype("float32").sum(-1), np.ones((2, 2, 4)), 2e-3)
-
-
 def test_sinusoids_are_the_papers():
     found = to_numpy(sinusoids(np.arange(50, dtype="int32"), 6))
     for p in (0, 1, 49):

@@ -8,7 +8,6 @@ from tests.harness import (
     compiled,
     penalty_gradients,
     randomize,
-    same_config,
     to_numpy,
 )
 from tests.marks import once
@@ -19,20 +18,6 @@ INPUTS = RNG.normal(size=(3, 6, 5)).astype("float32")
 X = ops.convert_to_tensor(INPUTS[:, 0])
 LENGTHS = [6, 2, 0]
 MASK = np.arange(6)[None] < np.array(LENGTHS)[:, None]
-
-
-def test_stack_equals_keras_layers():
-    stack = randomize(_built(RecurrentStack(4, 2)))
-    outputs, states = compiled(stack)(INPUTS)
-    x = INPUTS
-    for layer, (cell,) in enumerate(stack.cells):
-        lstm = keras.layers.LSTM(4, return_sequences=True, return_state=True)
-        lstm.build(x.shape)
-        lstm.set_weights(cell.get_weights())
-        x, h, c = compiled(lstm)(x)
-        close(states[layer][0], h)
-        close(states[layer][1], c)
-    close(outputs, x)
 
 
 def test_bidirectional_stack_equals_keras_bidirectional():
@@ -70,10 +55,6 @@ def test_dropout_is_drawn_anew_at_each_step_and_only_in_training():
     assert 0.3 < (dropped == 0).mean() < 0.7
     assert (dropped[0, 0] != dropped[0]).any()
     assert np.abs(to_numpy(stack(ones, training=True)[0]) - plain).max() > 0
-
-
-def test_config():
-    same_config(RecurrentStack(4, 2, bidirectional=True, dropout=0.1, seed=3))
 
 
 def test_initial_states_that_do_not_fit_are_refused():

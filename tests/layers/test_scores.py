@@ -5,7 +5,7 @@ from tests.harness import close, randomize, same_config, to_numpy
 from tests.layers import reference
 from zoo import layers
 from zoo.layers import AdditiveAttention, ConcatAttention
-from zoo.layers.scores import SCORES, ConcatScore, make_score
+from zoo.layers.scores import SCORES, make_score
 
 RNG = np.random.default_rng(7)
 QUERY = RNG.normal(size=(2, 3, 4)).astype("float32")
@@ -86,11 +86,6 @@ def test_equations_have_vectors_as_rows_like_the_matrices(cls, equation):
     assert equation in cls.__doc__
 
 
-@pytest.mark.parametrize("kind", list(SCORES))
-def test_config(kind):
-    assert type(same_config(make_score(kind))) is SCORES[kind]
-
-
 @pytest.mark.parametrize("attention", [AdditiveAttention, ConcatAttention])
 def test_a_bias_stands_inside_the_tanh(attention):
     memory = RNG.normal(size=(2, 6, 5)).astype("float32")
@@ -120,8 +115,3 @@ def test_a_bias_stands_inside_the_tanh(attention):
 def _built(layer):
     layer.build(QUERY.shape, (2, 6, 5))
     return layer
-
-
-def test_a_layer_passes_through():
-    score = ConcatScore(3)
-    assert make_score(score) is score

@@ -93,24 +93,6 @@ def test_the_papers_initialisation():
     assert len(first) == len(kernels) == 3
 
 
-def test_the_papers_size():
-    """The formula that gives card 5's 80.4M at the paper's sizes, at small ones."""
-
-    def count(v, n, m, k, pairs):
-        encoder = 2 * 3 * (m * n + n * n)
-        decoder = 3 * (m * n + n * n + 2 * n * n)
-        score = n * k + 2 * n * k + k
-        readout = (n + m + 2 * n) * 2 * pairs
-        return 2 * v * m + encoder + decoder + n * n + score + readout + pairs * v
-
-    model = Bahdanau(VOCABULARY, **SMALL, use_bias=False)
-    assert model.count_params() == count(VOCABULARY, 8, 6, 7, 5)
-    names = ("vocabulary_size", "hidden_dim", "embedding_dim", "attention_dim")
-    known = inspect.signature(Bahdanau).parameters
-    sizes = [known[name].default for name in (*names, "maxout_dim")]
-    assert count(*sizes) == 80_401_000
-
-
 @pytest.mark.once
 def test_rnnencdec():
     """The authors' code for Cho et al. 2014, of this paper's sizes."""

@@ -1,10 +1,8 @@
-import keras
 import numpy as np
 import pytest
 from keras import ops
 
 from tests.harness import (
-    HALF,
     close,
     compiled,
     gradients,
@@ -118,24 +116,3 @@ def test_the_papers_sizes_and_weights():
     for variable in model.trainable_variables:
         values = np.abs(to_numpy(variable.value))
         assert values.max() <= 0.05 and (values > 0.04).any(), variable.path
-
-
-def test_a_forget_gate_begins_with_no_bias_of_its_own():
-    model = BiRNN(cell="lstm")
-    values = [to_numpy(v.value) for v in model.trainable_variables]
-    assert all(np.abs(value).max() <= 0.05 for value in values)
-
-
-def test_precision_and_symbolic_calls():
-    symbol = keras.KerasTensor((None, 9, 3), dtype="float32")
-    model = randomize(BiRNN(**SIZES))
-    assert model(symbol).shape == (None, 9, 2)
-    assert model.compute_output_shape((4, 7, 3)) == (4, 7, 2)
-    whole = to_numpy(compiled(model)(FRAMES))
-    for policy in HALF:
-        half = BiRNN(**SIZES, dtype=policy)
-        half.set_weights(model.get_weights())
-        output = compiled(half)(FRAMES)
-        kind = keras.backend.standardize_dtype(output.dtype)
-        assert kind == policy.removeprefix("mixed_")
-        close(ops.cast(output, "float32"), whole, atol=0.1)

@@ -1,5 +1,3 @@
-import inspect
-
 import numpy as np
 import pytest
 
@@ -82,19 +80,3 @@ def test_the_papers_initialisation():
         else:
             assert 0.008 < values.std() < 0.012, path
             assert abs(values.mean()) < 0.002, path
-
-
-def test_the_papers_size():
-    """About 18M (card 3), by a formula that holds at small sizes."""
-
-    def count(v, n, m, pairs, rank):
-        encoder, decoder = 3 * (m * n + n * n), 3 * (m * n + n * n + n * n)
-        readout = (n + m + n) * 2 * pairs + pairs * rank + rank * v
-        return 2 * v * m + encoder + 2 * n * n + decoder + readout
-
-    model = RNNEncoderDecoder(VOCABULARY, **SMALL, use_bias=False)
-    assert model.count_params() == count(VOCABULARY, 8, 6, 5, 4)
-    names = ("vocabulary_size", "hidden_dim", "embedding_dim", "maxout_dim")
-    known = inspect.signature(RNNEncoderDecoder).parameters
-    sizes = [known[name].default for name in (*names, "output_rank")]
-    assert count(*sizes) == 18_250_000

@@ -124,30 +124,6 @@ def test_a_model_keeps_its_values_when_training_raises(method, place):
         assert np.isfinite(fit(task)["loss"]).all()
 
 
-@pytest.mark.skipif(
-    keras.backend.backend() == "torch", reason="Keras has one step an execution there"
-)
-@pytest.mark.long
-@pytest.mark.parametrize("method", ["fit", "evaluate", "predict"])
-def test_data_that_raise_between_steps_of_one_execution(method):
-    class Batches(keras.utils.PyDataset):
-        def __len__(self):
-            return 4
-
-        def __getitem__(self, index):
-            if index == 3:
-                raise ArithmeticError
-            return INPUTS, LABELS, WEIGHTS
-
-    task = translator()
-    wanted = to_numpy(task(INPUTS))
-    without_logits(task, steps_per_execution=2, jit_compile=False)
-    with pytest.raises(Exception) as caught:  # TensorFlow has a class of its own
-        getattr(task, method)(Batches(), verbose=0)
-    assert "ArithmeticError" in f"{caught.type} {caught.value}"
-    close(task(INPUTS), wanted)
-
-
 # === Generation ===
 @pytest.mark.once
 @pytest.mark.parametrize("kind", ["translator", "language_model"])

@@ -1,4 +1,3 @@
-import inspect
 import re
 
 import keras
@@ -60,24 +59,6 @@ def test_weights_start_within_the_range():
             assert 0.4 < values.max() <= 0.5, weight.path
     free = LSTMNEncoderDecoder(VOCABULARY, **options)
     assert np.abs(to_numpy(free.output_layer.kernel)).max() <= (6 / 47) ** 0.5
-
-
-def test_the_papers_sizes():
-    """450 units on word vectors of 300, counted by a formula that holds at small
-    sizes. (The paper's own counts, 3.4M without word vectors, are of another model.)"""
-
-    def count(v, n, m):
-        cell = 4 * n * (m + n + 1) + n * (2 * n + m + 1)
-        deep = n * (2 * n + m + 1) + n * (n + m + 1)
-        return 2 * v * m + 2 * cell + deep + n * v + v
-
-    model = LSTMNEncoderDecoder(VOCABULARY, **SMALL)
-    assert model.count_params() == count(VOCABULARY, 8, 6)
-    known = inspect.signature(LSTMNEncoderDecoder).parameters
-    names = ("vocabulary_size", "hidden_dim", "embedding_dim")
-    sizes = [known[name].default for name in names]
-    assert sizes == [10_000, 450, 300]
-    assert count(*sizes) == 15_172_900
 
 
 @pytest.mark.once

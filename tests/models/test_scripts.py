@@ -5,12 +5,8 @@ import itertools
 import unicodedata
 import warnings
 
-import keras
-import numpy as np
 import pytest
 
-from tests.harness import randomize
-from tests.serving.conftest import needs_tensorflow
 from zoo.analysis.fonts import find_fonts
 from zoo.decoding import format_alignment
 from zoo.models import BahdanauPreprocessor, BahdanauTranslator
@@ -86,23 +82,6 @@ def test_text_comes_back_from_its_pieces(tokenizer, language):
     assert not any(tokenizer.unk_token_id in row for row in ids)
 
 
-@pytest.mark.long
-def test_the_translations_are_learned(tokenizer):
-    keras.utils.set_random_seed(1)
-    task = make(tokenizer, 32, hidden_dim=48, initializer_range=0.1)
-    on_ids = BahdanauTranslator(task.backbone)
-    on_ids.compile(
-        optimizer=keras.optimizers.Adam(0.02, global_clipnorm=1.0),
-        loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-    )
-    x, y, weights = task.preprocessor({"source": SOURCES, "target": TARGETS})
-    options = {"batch_size": 16, "epochs": 30, "verbose": 0}
-    losses = on_ids.fit(x, y, sample_weight=weights, **options).history["loss"]
-    assert losses[-1] < 0.1 * losses[0]
-    texts = task.translate(SOURCES, max_length=LONGEST)
-    assert np.mean([a == b for a, b in zip(texts, TARGETS, strict=True)]) >= 0.9
-
-
 @pytest.mark.once
 @pytest.mark.parametrize("words", [True, False])
 def test_pictures_lose_no_character(records, words):
@@ -149,20 +128,3 @@ def test_a_grid_of_text_has_straight_columns(records):
 
 def heads_of(lines):
     return [line for line in lines if "┌" in line]
-
-
-@needs_tensorflow
-@pytest.mark.long  # tests/serving/export has odd texts of a small Luong's
-def test_the_exported_graph_gives_the_same(tokenizer, tmp_path):
-    """Under TensorFlow alone, without this project's code; of any weights."""
-    import tensorflow as tf
-
-    task = make(tokenizer, 8, embedding_dim=6, attention_dim=5, maxout_dim=4)
-    randomize(task.backbone, 3.0)
-    options = {"max_length": 9, "warmup": False}
-    folder = task.export_savedmodel(tmp_path / "scripts", **options)
-    translate = tf.saved_model.load(str(folder)).signatures["translate"]
-    found = translate(text=tf.constant(SOURCES))["translation"].numpy()
-    wanted = task.translate(SOURCES, max_length=9)
-    assert len(set(wanted)) > 4
-    assert [text.decode() for text in found.tolist()] == wanted

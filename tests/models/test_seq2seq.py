@@ -93,45 +93,6 @@ def test_a_sampler_draws_again_what_its_seed_drew(task, make):
 
 
 @pytest.mark.once
-@pytest.mark.parametrize(
-    "sampler",
-    [
-        samplers.RandomSampler(temperature=1e-4, seed=1),
-        samplers.TopKSampler(k=1, seed=1),
-        samplers.TopPSampler(p=1e-6, seed=1),
-    ],
-    ids=["temperature", "top_k", "top_p"],
-)
-def test_a_sampler_that_leaves_no_choice_is_greedy(task, sampler):
-    assert generate(task, sampler) == generate(task, "greedy")
-
-
-@pytest.mark.once
-def test_top_k_and_top_p_draw_of_the_likeliest_words_alone(task):
-    ids = task.preprocessor.generate_preprocess(TEXTS * 4, 7)
-    found = {}
-    for name, sampler in (
-        ("top_k", samplers.TopKSampler(k=2, seed=1)),
-        ("top_p", samplers.TopPSampler(p=0.5, seed=1)),
-        ("random", samplers.RandomSampler(seed=1)),
-    ):
-        task.compile(sampler=sampler)
-        step = task.make_generate_function()
-        written = to_numpy(step(ids, stop_token_ids=None)["token_ids"])
-        task.compile()
-        assert written.shape == (16, 7) and (written[:, 0] == START_ID).all()
-        inputs = {"source_ids": ids["source_ids"], "target_ids": written[:, :-1]}
-        logits = to_numpy(task(inputs)).astype("float64")
-        probabilities = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
-        own = np.take_along_axis(probabilities, written[:, 1:, None], -1)
-        above = probabilities > own
-        # How many words are likelier than the one drawn, and how likely they are.
-        found[name] = above.sum(-1).max(), (above * probabilities).sum(-1).max()
-    assert found["top_k"][0] == 1 < found["random"][0]
-    assert found["top_p"][1] <= 0.5 < found["random"][1]
-
-
-@pytest.mark.once
 def test_beam_search_is_a_sampler(task):
     search = BeamSearch(4, 0.6, min_length=3)
     options = {"beam_size": 4, "length_penalty": 0.6, "min_length": 3}

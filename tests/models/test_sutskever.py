@@ -1,5 +1,3 @@
-import inspect
-
 import numpy as np
 import pytest
 
@@ -63,20 +61,3 @@ def test_the_papers_initialisation():
         others = np.delete(bias, np.s_[8:16])
         assert (bias[8:16] == 1).all() and 0 < np.abs(others).max() <= 0.08
     assert len(biases) == SMALL["num_layers"]
-
-
-def test_the_papers_size():
-    """Card 4's 384M, of which 64M recurrent, by a formula that holds at small sizes."""
-
-    def count(source, target, n, m, layers):
-        side = 4 * n * (m + n) + (layers - 1) * 4 * n * 2 * n
-        return (source + target) * m + target * n, 2 * side
-
-    known = inspect.signature(Seq2Seq).parameters
-    names = ("hidden_dim", "embedding_dim", "num_layers")
-    sizes = [known[name].default for name in names]
-    words, recurrent = count(known["vocabulary_size"].default, 80_000, *sizes)
-    assert (words + recurrent, recurrent) == (384_000_000, 64_000_000)
-    sizes = {"num_layers": 3, "hidden_dim": 8, "embedding_dim": 6}
-    model = Seq2Seq(VOCABULARY, 9, **sizes)
-    assert model.count_params() == sum(count(VOCABULARY, 9, 8, 6, 3))

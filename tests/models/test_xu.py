@@ -1,5 +1,3 @@
-import inspect
-
 import keras
 import numpy as np
 import pytest
@@ -197,27 +195,3 @@ def test_the_penalty_is_a_loss_of_training():
     close(penalty, 0.5 * total / len(SOURCE), rtol=1e-4)
     model(inputs, training=False)
     assert not model.losses
-
-
-def test_the_papers_sizes():
-    known = inspect.signature(ShowAttendTell).parameters
-    sizes = {"vocabulary_size": 10_000, "hidden_dim": 1800, "embedding_dim": 512}
-    assert {name: known[name].default for name in sizes} == sizes
-    model = ShowAttendTell(**WORDS, **SMALL)
-    v, n, m, d, k = VOCABULARY, 8, 6, 4, 5
-    encoder = 2 * 4 * (d // 2) * (m + d // 2 + 1)
-    decoder = 4 * n * (m + d + n + 1) + (n * k + d * k + k) + n + 1
-    readout = (n + 1) * m + d * m + (m + 1) * v
-    start = 2 * (d + 1) * n
-    assert model.count_params() == 2 * v * m + encoder + start + decoder + readout
-
-
-@pytest.mark.once
-def test_alpha_and_draws_of_hard_attention_leave_pads_out():
-    model = randomize(ShowAttendTell(**WORDS, **HARD))
-    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
-    _, choices, alphas = model.run(inputs, True, model.draw_noise(inputs))
-    pads = np.broadcast_to((SOURCE == 0)[:, None], alphas.shape)
-    for weights in (to_numpy(choices), to_numpy(alphas)):
-        assert not weights[pads].any()
-        close(weights.sum(-1)[SOURCE.any(1)], 1.0)

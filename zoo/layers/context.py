@@ -12,7 +12,7 @@ from zoo.layers.cells import GRUCell, LSTMCell
 from zoo.layers.configured import Initializer, ZeroOrAbove
 from zoo.layers.decoder import Decoder
 from zoo.layers.functional import cast_weights, columns, linear
-from zoo.layers.initializers import add_variable
+from zoo.layers.initializers import in_float32
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -95,9 +95,9 @@ class ContextCell(DecoderCell):
         if not self.attention.built:
             self.attention.build((None, self.output_size), memory_shape)
         if self.gate:
-            shape = (self.output_size, 1)
-            add_variable(self, "w_beta", shape, self.kernel_initializer)
-            add_variable(self, "b_beta", (1,), "zeros")
+            draw = in_float32(self.kernel_initializer, self.variable_dtype)
+            self.w_beta = self.add_weight((self.output_size, 1), draw, name="w_beta")
+            self.b_beta = self.add_weight((1,), "zeros", name="b_beta")
         self.built = True
 
     def call(

@@ -1,7 +1,6 @@
 """The base classes of the papers' backbones."""
 
 import contextlib
-import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -89,9 +88,7 @@ class RestoreOnError:
     def _giving_back(self, function, kind):
         def step(state, iterator):
             try:
-                # Before the first of several steps, which uses the state up.
-                batches = list(itertools.islice(iterator, self.steps_per_execution))
-                return function(state, iter(batches))
+                return function(state, iterator)
             except BaseException:
                 taken = [self.trainable_variables, self.non_trainable_variables]
                 taken += [self.optimizer.variables] if kind == "train" else []
@@ -162,6 +159,19 @@ class Backbone(LowRank, Configured, Presets, keras_hub.models.Backbone):
     def dense(self, units: int, name: str, **options: Any) -> keras.layers.Dense:
         """A Dense layer in the backbone's dtype."""
         return keras.layers.Dense(units, dtype=self.dtype_policy, name=name, **options)
+
+    def embedding(
+        self,
+        count: int,
+        size: int,
+        name: str,
+        initializer: Any,
+        cls: Any = keras.layers.Embedding,
+        **options: Any,
+    ) -> keras.layers.Embedding:
+        """Word vectors in the backbone's dtype."""
+        options |= {"embeddings_initializer": initializer, "name": name}
+        return cls(count, size, dtype=self.dtype_policy, **options)
 
     def uniform(self) -> keras.initializers.Initializer:
         """A new U(-r, r), of the argument `initializer_range`."""

@@ -237,9 +237,11 @@ class BiRNNWords(Backbone):
         if window % 2 == 0:
             raise ValueError(f"`window` must be odd. Received: window={window}")
         self.seed_generator = keras.random.SeedGenerator()
-        self.token_embedding = self._embedding(vocabulary_size, embedding_dim, "words")
-        self.character_embedding = self._embedding(
-            character_size, character_dim, "characters"
+        self.token_embedding = self.embedding(
+            vocabulary_size, embedding_dim, "words", self.uniform()
+        )
+        self.character_embedding = self.embedding(
+            character_size, character_dim, "characters", self.uniform()
         )
         self.convolution = self.dense(
             filters, "convolution", kernel_initializer=self.uniform()
@@ -255,15 +257,6 @@ class BiRNNWords(Backbone):
             name="birnn",
         )
         self.build(None)
-
-    def _embedding(self, count, size, name):
-        return keras.layers.Embedding(
-            count,
-            size,
-            embeddings_initializer=self.uniform(),
-            dtype=self.dtype_policy,
-            name=name,
-        )
 
     def build(self, input_shape: Shape | None = None) -> None:
         self.token_embedding.build((None, None))

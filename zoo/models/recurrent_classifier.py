@@ -73,15 +73,9 @@ class RecurrentClassifier(Backbone):
                 "`classes` must be two different names or more. "
                 f"Received: classes={classes!r}"
             )
-        uniform = keras.initializers.RandomUniform(
-            -initializer_range, initializer_range
-        )
-        self.token_embedding = keras.layers.Embedding(
-            vocabulary_size,
-            embedding_dim,
-            embeddings_initializer=uniform.clone(),
-            dtype=self.dtype_policy,
-            name="token_embedding",
+        uniform = self.uniform()
+        self.token_embedding = self.embedding(
+            vocabulary_size, embedding_dim, "token_embedding", uniform.clone()
         )
         self.recurrent = recurrent_layer(
             cell,
@@ -125,6 +119,3 @@ class RecurrentClassifier(Backbone):
         token_ids = ops.cast(token_ids, "int32")
         mask = ops.not_equal(token_ids, PAD_ID)
         return self.recurrent.intra_attention(self.token_embedding(token_ids), mask)
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "classes": self.classes}

@@ -101,12 +101,8 @@ class RecurrentLM(Backbone):
         super().__init__(dtype=dtype, **kwargs)
         self.configure(locals())
         policy = self.dtype_policy
-        self.token_embedding = keras.layers.Embedding(
-            vocabulary_size,
-            embedding_dim,
-            embeddings_initializer=self.uniform(),
-            dtype=policy,
-            name="token_embedding",
+        self.token_embedding = self.embedding(
+            vocabulary_size, embedding_dim, "token_embedding", self.uniform()
         )
         self.recurrent = recurrent_layer(
             cell,

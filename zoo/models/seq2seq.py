@@ -171,27 +171,21 @@ class Seq2SeqBackbone(Backbone):
                 f"target_vocabulary_size={self.target_vocabulary_size}"
             )
 
-        def make(cls, name, count, **options):
-            embedding = cls(
-                count,
-                size,
-                embeddings_initializer=initializer(),
-                dtype=self.dtype_policy,
-                name=f"{name}_embedding",
-                **options,
-            )
-            embedding.build((None, None))
-            return embedding
-
         # The source's first, as in every preset: Keras tells the weights of layers of
         # one class apart by the layers' order alone.
-        plain, options = keras.layers.Embedding, {}
         if source and tie != "all":
-            self.source_embedding = make(plain, "source", self.vocabulary_size)
+            self.source_embedding = self.embedding(
+                self.vocabulary_size, size, "source_embedding", initializer()
+            )
+            self.source_embedding.build((None, None))
+        tied: dict[str, Any] = {}
         if tie:
-            plain = keras.layers.ReversibleEmbedding
-            options["reverse_dtype"] = self.compute_dtype
-        self.token_embedding = make(plain, "target", self.target_size, **options)
+            tied["cls"] = keras.layers.ReversibleEmbedding
+            tied["reverse_dtype"] = self.compute_dtype
+        self.token_embedding = self.embedding(
+            self.target_size, size, "target_embedding", initializer(), **tied
+        )
+        self.token_embedding.build((None, None))
         if tie == "all":
             self.source_embedding = self.token_embedding
 

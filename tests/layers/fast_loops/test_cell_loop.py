@@ -146,38 +146,3 @@ def test_an_input_that_is_known_in_the_loop_only(name, known):
         return total(*plain_run(cell, INPUTS, first, None, False))
 
     same_gradients(cell.trainable_variables, fast, plain)
-
-
-@pytest.mark.parametrize(
-    "kinds, training",
-    [
-        (("tanh", "sigmoid"), True),
-        once(("tanh", "sigmoid"), False),
-        once(("relu", "tanh"), True),
-        (("relu", "tanh"), False),
-    ],
-)
-def test_gradients_are_those_of_keras_layers(kinds, training):
-    """Those written out here, and those of other activations."""
-    options = {"activation": kinds[0], "recurrent_activation": kinds[1]}
-    cell = LSTMCell(4, **options)
-    cell.build((None, INPUTS.shape[-1]))
-    randomize(cell)
-    lstm = keras.layers.LSTM(4, return_sequences=True, return_state=True, **options)
-    lstm.build(INPUTS.shape)
-    lstm.set_weights(cell.get_weights())
-
-    def loss(outputs, h, c):
-        return sum(ops.sum(x**2) + ops.sum(x[..., 0]) for x in (outputs, h, c))
-
-    def mine():
-        outputs, states = run_cell(
-            cell, ops.convert_to_tensor(INPUTS), training=training
-        )
-        return loss(outputs, *states)
-
-    value, found = gradients(cell.trainable_variables, mine)
-    expected, wanted = gradients(lstm.trainable_variables, lambda: loss(*lstm(INPUTS)))
-    assert value == pytest.approx(expected, rel=1e-5)
-    for got, right in zip(found, wanted, strict=True):
-        close(got, right, atol=1e-5 * max(1.0, np.abs(right).max()))

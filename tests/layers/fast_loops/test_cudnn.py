@@ -8,9 +8,6 @@ from keras import ops
 from tests.harness import close, compiled, gradients, randomize, to_numpy
 from tests.marks import once
 from zoo.layers import (
-    AttentionCell,
-    AttentionDecoder,
-    LocalMonotonicAttention,
     LSTMCell,
     RecurrentStack,
 )
@@ -82,30 +79,6 @@ def test_gradients_are_the_loops(mask, monkeypatch):
     assert calls  # four, or once more where a function is traced
     for a, b in zip(got[1], wanted[1], strict=True):
         close(a, b, 1e-4)
-
-
-def test_decoder_without_input_feeding(monkeypatch):
-    """Layer by layer, with the same outputs, states and alignments."""
-    cells = [LSTMCell(4), LSTMCell(4)]
-    cell = AttentionCell(cells, LocalMonotonicAttention(window=1), input_feeding=False)
-    decoder = AttentionDecoder(cell)
-    memory = RNG.normal(size=(5, 7, 6)).astype("float32")
-    states = [RNG.normal(size=(5, 4)).astype("float32") for _ in range(4)]
-    decoder.build(INPUTS.shape, memory.shape)
-    randomize(decoder)
-    wanted = decoder(INPUTS, memory, initial_states=states)
-    calls = []
-
-    def counted(*args):
-        calls.append(args)
-        return run_lstm(*args)
-
-    monkeypatch.setattr(cells_module, "has_cudnn", lambda *args: True)
-    monkeypatch.setattr(cells_module, "run_lstm", counted)
-    got = decoder(INPUTS, memory, initial_states=states)
-    assert len(calls) == 2
-    for a, b in zip(keras.tree.flatten(got), keras.tree.flatten(wanted), strict=True):
-        close(a, b)
 
 
 def test_half_precision():
