@@ -12,9 +12,14 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-Tensor = Any  # of whichever backend runs, or a NumPy array
+if TYPE_CHECKING:
+    import numpy as np
+
+    Tensor = np.ndarray  # for type checkers: what every backend's tensors work like
+else:
+    Tensor = Any  # of whichever backend runs, or a NumPy array
 Shape = tuple[Any, ...]  # ints, None where a size is not known
 
 _CPU_LIMIT = Path("/sys/fs/cgroup/cpu.max")  # a container's

@@ -209,39 +209,6 @@ def test_bad_arguments(make, message):
 
 
 @pytest.mark.parametrize("make", HARD)
-def test_a_mask_of_the_memory_is_not_the_contexts(make):
-    """Keras takes a keyword `mask` for that of the first argument."""
-    position = {}
-    layer = make()
-    layer.build((1, 3, 6), (1, 5, 6))
-    queries, words = (keras.layers.Embedding(9, 6, mask_zero=True) for _ in range(2))
-    for embedding in (queries, words):
-        embedding.build()
-
-    def pool(targets, sources, mask):
-        context, _ = layer(queries(targets), words(sources), mask=mask)
-        return context, keras.layers.GlobalAveragePooling1D()(context)
-
-    mask = np.array([[True, True, False, False, False]])
-    ids = np.array([[3, 4, 0]]), np.array([[5, 6, 7, 0, 0]])
-    context, after = compiled(pool)(*ids, mask)
-    close(after, to_numpy(context)[:, :2].mean(1))
-    # Of one state a sentence there is no mask to carry, though B may be S.
-    square = keras.Input((5,), batch_size=5), keras.Input((5, 6), batch_size=5)
-    flags = keras.Input((5,), batch_size=5, dtype="bool")
-    if "Monotonic" in type(make()).__name__:
-        position = {"position": 1}
-    state = keras.layers.Dense(6)(square[0])
-    output, _ = make()(state, square[1], mask=flags, **position)
-    model = keras.Model([*square, flags], output)
-    model.compile("sgd", "mse")
-    inputs = [np.ones((5, 5)), np.ones((5, 5, 6)), np.tri(5) > 0]
-    wanted = np.mean(to_numpy(compiled(model)(inputs)) ** 2)
-    found = model.evaluate(inputs, np.zeros((5, 6)), batch_size=5, verbose=0)
-    assert found == pytest.approx(wanted, rel=1e-5)
-
-
-@pytest.mark.parametrize("make", HARD)
 def test_a_mask_with_an_axis_for_the_queries(make):
     layer = make()
     wanted = to_numpy(layer(QUERY, EQUAL, mask=MASK))

@@ -1,4 +1,3 @@
-import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -105,29 +104,3 @@ def test_decoder_layer_is_torchs_and_its_own_steps(norm):
         output, own, cache = step(INPUTS[:, t], cache, position, keys, MASK)
         close(output, to_numpy(found)[:, t])
         close(own, to_numpy(weights)[:, t])
-
-
-@pytest.mark.skipif(
-    keras.backend.backend() != "jax", reason="looks at the graph of JAX's gradient"
-)
-def test_no_kernels_gradient_sums_over_two_axes():
-    """XLA would copy what comes from above for each; see `flatten_leading`."""
-    import jax
-
-    layer = TransformerDecoderLayer(**SIZES)
-    layer.build(INPUTS.shape, MEMORY.shape)
-
-    def loss(kernels):
-        found = layer.stateless_call(kernels, [], INPUTS, MEMORY)[0][0]
-        return ops.sum(found**2)
-
-    kernels = [weight.value for weight in layer.trainable_variables]
-    products = [
-        equation
-        for equation in jax.make_jaxpr(jax.grad(loss))(kernels).eqns
-        if equation.primitive.name == "dot_general"
-    ]
-    assert len(products) > 3 * 10  # of 10 kernels, each forward and twice backward
-    for product in products:
-        (axes, _), _ = product.params["dimension_numbers"]
-        assert len(axes) == 1

@@ -149,7 +149,7 @@ def traced(
     return run
 
 
-def _tensors(structure: Any) -> tuple[list[Tensor], Callable[[Any], Any]]:
+def _tensors(structure: Any) -> tuple[list[Any], Callable[[Any], Any]]:
     """Returns a structure's tensors, and a function that puts others in their places.
 
     What isn't a tensor stays as it is.

@@ -169,6 +169,7 @@ class AttentionCell(LoRALayer, DecoderCell):
 
     matrices = ("W_c",)
     units: int
+    W_c: Any
 
     def __init__(
         self,

@@ -84,7 +84,7 @@ class ZooCell(LoRALayer):
         bias = self.input_bias()
         return projected if bias is None else projected + bias
 
-    def input_bias(self) -> Tensor | None:
+    def input_bias(self) -> Any:
         """The bias b `(gates * units,)`, or None."""
         return cast_weights(self.bias, self.compute_dtype) if self.use_bias else None
 
@@ -251,11 +251,11 @@ class GRUCell(ZooCell, keras.layers.GRUCell):
     ) -> Callable[..., tuple[Tensor, list[Tensor]]]:
         """As any cell's; `reset` `(B, units)` is added to h U inside the bracket."""
         n, kernel, bias = 2 * self.units, self.loop_kernel(fed_back), self._after_bias()
-        gates, candidate = (None, None) if net is None else (net[..., :n], net[..., n:])
+        first, candidate = (None, None) if net is None else (net[..., :n], net[..., n:])
         if bias is not None:
-            gates, bias = gates + bias[:n], bias[n:]
+            first, bias = first + bias[:n], bias[n:]
             reset = bias if reset is None else bias + reset
-        gates = loop.product(kernel[:, :n], gates)
+        gates = loop.product(kernel[:, :n], first)
         if self.reset_after:
             inner = loop.product(kernel[fed_back:, n:], reset)
             if fed_back:
@@ -280,7 +280,7 @@ class GRUCell(ZooCell, keras.layers.GRUCell):
 
         return step
 
-    def input_bias(self) -> Tensor | None:
+    def input_bias(self) -> Any:
         bias = super().input_bias()
         return bias[0] if bias is not None and self.reset_after else bias
 

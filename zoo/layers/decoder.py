@@ -41,7 +41,7 @@ class Decoder(MemoryLayer):
         training: bool = False,
         return_alignments: bool = False,
         noise: Tensor | None = None,
-    ) -> tuple[Tensor, Any, Tensor | None]:
+    ) -> tuple[Tensor, Any, Any]:
         """Runs a custom step; see `run_in_loop`."""
         inputs = ops.cast(inputs, self.compute_dtype)
         return run_in_loop(
@@ -129,7 +129,7 @@ class AttentionDecoder(Decoder):
         training: bool = False,
         return_alignments: bool = False,
         noise: Tensor | None = None,
-    ) -> tuple[Tensor, Any, Tensor | None]:
+    ) -> tuple[Tensor, Any, Any]:
         """Runs a custom step; see `run_in_loop` and `run_at_once`."""
         if not self.cell.input_feeding:
             inputs = ops.cast(inputs, self.compute_dtype)

@@ -97,8 +97,9 @@ class FixedContextDecoder(Configured, keras.layers.Layer):
         checked_states([initial_state], [self.cell.units], batch)
         words = ops.swapaxes(ops.cast(inputs, self.compute_dtype), 0, 1)
         loop = TimeLoop(ops.shape(words)[:2], self.cell.compute_dtype, training)
-        shares = dict(zip(("added", "reset"), self.project(context), strict=False))
-        step = make_loop_step(self.cell, loop, words, **shares)
+        added, *reset = self.project(context)
+        options: dict[str, Any] = {"reset": reset[0]} if reset else {}
+        step = make_loop_step(self.cell, loop, words, added=added, **options)
         outputs, _ = loop.run(step, [ops.cast(initial_state, self.compute_dtype)])
         lead = (*ops.shape(outputs)[:2], context.shape[-1])
         return outputs, ops.broadcast_to(context[:, None], lead)

@@ -42,7 +42,7 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
 
 def read_mask(
     mask: Tensor | None, length: int, batch: int | None, time: int | None
-) -> Tensor:
+) -> Any:
     """A memory's mask, `(B or 1[, 1 or T], S)`, as bool `(B, 1 or T, S)`, or None.
 
     Sizes that aren't known are None. Another shape raises a `ValueError`.
@@ -95,14 +95,14 @@ def checked_states(states: Any, sizes: Any, batch: Any = None) -> list[Tensor]:
     return list(states)
 
 
-def sentence_mask(mask: Tensor, memory: Tensor) -> Tensor | None:
+def sentence_mask(mask: Tensor | None, memory: Tensor) -> Any:
     """A memory's mask of shape `(B, S)` or `(B, 1, S)` as bool `(B, S)`, or None."""
     if mask is None:
         return None
     return read_mask(mask, memory.shape[1], memory.shape[0], 1)[:, 0]
 
 
-def clear_masked(memory: Tensor, mask: Tensor) -> Tensor:
+def clear_masked(memory: Tensor, mask: Tensor | None) -> Tensor:
     """Zeroes the memory where every query is masked: NaN times 0 would be NaN."""
     if mask is None:
         return memory

@@ -88,8 +88,8 @@ class LSTMN(Configured, keras.layers.Layer):
         self,
         inputs: Tensor,
         mask: Tensor | None = None,
-        initial_states: list[Tensor] | None = None,
-        source: Tensor | None = None,
+        initial_states: Any = None,
+        source: Any = None,
         training: bool = False,
         starts: Tensor | None = None,
         inputs_mask: Tensor | None = None,
@@ -120,8 +120,8 @@ class LSTMN(Configured, keras.layers.Layer):
         self,
         inputs: Tensor,
         mask: Tensor | None = None,
-        initial_states: list[Tensor] | None = None,
-        source: Tensor | None = None,
+        initial_states: Any = None,
+        source: Any = None,
         training: bool = False,
         starts: Tensor | None = None,
         return_weights: bool = False,
@@ -169,7 +169,7 @@ class LSTMN(Configured, keras.layers.Layer):
         return self.run(inputs, mask, return_weights=True)[1]
 
     def make_states(
-        self, batch_size: int, length: int, initial_states: list[Tensor] | None = None
+        self, batch_size: int, length: int, initial_states: Any = None
     ) -> list[list[Tensor]]:
         """Each layer's states for `length` calls of `step`; see `LSTMNCell`."""
         initial = initial_states or [None] * self.num_layers
@@ -181,8 +181,8 @@ class LSTMN(Configured, keras.layers.Layer):
     def step(
         self,
         inputs: Tensor,
-        states: list[Tensor],
-        source: Tensor | None = None,
+        states: Any,
+        source: Any = None,
         starts: Tensor | None = None,
     ) -> tuple:
         """Takes one step with inputs `(B, n)`.

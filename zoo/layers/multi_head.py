@@ -122,7 +122,7 @@ class MultiHeadAttention(MemoryLayer):
             setattr(self, f"W_{name}", layer)
         self.built = True
 
-    def project(self, memory: Tensor) -> Tensor:
+    def project(self, memory: Tensor) -> Any:
         """Projects a memory `(B, S, d_m)` to keys and values, the heads apart.
 
         Returns a list of two `(B, h, S, d_k)`.
@@ -134,12 +134,12 @@ class MultiHeadAttention(MemoryLayer):
         query: Tensor,
         memory: Tensor,
         memory_mask: Tensor | None = None,
-        keys: Tensor | None = None,
+        keys: Any = None,
     ) -> Any:
         _, keys = with_keys(self, memory, memory_mask, keys)
         return self.attend(query, keys, memory_mask)
 
-    def attend(self, query: Tensor, keys: Tensor, mask: Tensor | None = None) -> Any:
+    def attend(self, query: Tensor, keys: Any, mask: Tensor | None = None) -> Any:
         """Attention to keys and values as from `project`."""
         keys, values = keys
         queries = self._heads(self.W_Q, query) * self.head_size**-0.5

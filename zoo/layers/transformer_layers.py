@@ -179,7 +179,7 @@ class TransformerDecoderLayer(MemoryLayer, _TransformerLayer):
         inputs: Tensor,
         memory: Tensor,
         memory_mask: Tensor | None = None,
-        keys: Tensor | None = None,
+        keys: Any = None,
         training: bool = False,
     ) -> Any:
         steps = ops.arange(ops.shape(inputs)[1], dtype="int32")
@@ -222,7 +222,7 @@ class TransformerDecoderLayer(MemoryLayer, _TransformerLayer):
         inputs: Tensor,
         cache: Any,
         position: Tensor,
-        keys: Tensor,
+        keys: Any,
         mask: Tensor | None = None,
     ) -> Any:
         """One target position, `(R, d)` to `(output (R, d), weights (R, S), cache)`.

@@ -211,7 +211,7 @@ class Bahdanau(Seq2SeqBackbone):
     def target_words(self, target_ids: Tensor, training: bool = False) -> Tensor:
         return self.drop(super().target_words(target_ids), training=training)
 
-    def features(self, inputs: Tensor, training: bool = False) -> Tensor:
+    def features(self, inputs: dict[str, Tensor], training: bool = False) -> Tensor:
         memory, words = self.read(inputs, training)
         outputs, _ = self.run_steps(memory, words, training)
         states = columns(outputs, 0, self.hidden_dim)

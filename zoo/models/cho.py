@@ -211,7 +211,7 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
         features = self.drop(features, training=training)
         return features if self.low_rank is None else self.low_rank(features)
 
-    def features(self, inputs: Tensor, training: bool = False) -> Tensor:
+    def features(self, inputs: dict[str, Tensor], training: bool = False) -> Tensor:
         memory, words = self.read(inputs, training)
         states, contexts = self.decoder(
             words, memory.context, memory.start, training=training

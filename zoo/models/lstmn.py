@@ -162,6 +162,6 @@ class LSTMNEncoderDecoder(Seq2SeqBackbone):
         )
         return tapes[-1][0], weights
 
-    def features(self, inputs: Tensor, training: bool = False) -> Tensor:
+    def features(self, inputs: dict[str, Tensor], training: bool = False) -> Tensor:
         outputs, _ = self.run_steps(*self.read(inputs, training), training)
         return self.drop(outputs, training=training)

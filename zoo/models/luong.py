@@ -242,7 +242,7 @@ class Luong(Seq2SeqBackbone):
         fed = [h_tilde] if self.input_feeding else []
         return self.logits(h_tilde), State(cells, fed, state.t + 1), a  # equation 6
 
-    def features(self, inputs: Tensor, training: bool = False) -> Tensor:
+    def features(self, inputs: dict[str, Tensor], training: bool = False) -> Tensor:
         outputs, _ = self.run_steps(*self.read(inputs, training), training)
         return self.readout_drop(outputs, training=training)
 

@@ -64,7 +64,7 @@ class Seq2SeqBackbone(Backbone):
         """One target token: `(R,)` ids to `(logits (R, V), state, weights (R, S))`."""
         raise NotImplementedError
 
-    def features(self, inputs: Tensor, training: bool = False) -> Tensor:
+    def features(self, inputs: dict[str, Tensor], training: bool = False) -> Tensor:
         """The input of the output layer, `(B, T, d)`, which `call` maps to logits."""
         raise NotImplementedError
 
@@ -74,7 +74,7 @@ class Seq2SeqBackbone(Backbone):
             return self.token_embedding(features, reverse=True)
         return self.output_layer(features)
 
-    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
+    def call(self, inputs: dict[str, Tensor], training: bool = False) -> Tensor:
         return self.logits(self.features(inputs, training=training))
 
     def align(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
@@ -100,7 +100,7 @@ class Seq2SeqBackbone(Backbone):
 
     def run_steps(
         self, memory: Any, words: Tensor, *arguments: Any, **options: Any
-    ) -> tuple[Tensor, Tensor | None]:
+    ) -> tuple[Tensor, Any]:
         """Runs `step` over a whole target by the `run` of a decoder of `zoo.layers`.
 
         Args:

@@ -146,7 +146,7 @@ class Seq2Seq(Seq2SeqBackbone):
         h = h[:, 0]
         return self.logits(h), state, no_weights(h, memory.mask)  # equation 1
 
-    def features(self, inputs: Tensor, training: bool = False) -> Tensor:
+    def features(self, inputs: dict[str, Tensor], training: bool = False) -> Tensor:
         memory, words = self.read(inputs, training)
         outputs, _ = self.decoder(
             words, initial_states=memory.states, training=training

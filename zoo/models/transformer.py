@@ -206,5 +206,5 @@ class Transformer(Seq2SeqBackbone):
             x, weights = layer(x, None, mask=memory.mask, keys=keys, training=training)
         return x if self.decoder_norm is None else self.decoder_norm(x), weights
 
-    def features(self, inputs: Tensor, training: bool = False) -> Tensor:
+    def features(self, inputs: dict[str, Tensor], training: bool = False) -> Tensor:
         return self.run_steps(*self.read(inputs, training), training)[0]

@@ -279,8 +279,11 @@ class ShowAttendTell(Seq2SeqBackbone):
         return self.drop(super().target_words(target_ids), training=training)
 
     def run(
-        self, inputs: Tensor, training: bool = False, noise: Tensor | None = None
-    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        self,
+        inputs: dict[str, Tensor],
+        training: bool = False,
+        noise: Tensor | None = None,
+    ) -> tuple[Tensor, Any, Any]:
         """Features, alignments and, with noise, α as it was before the draws.
 
         In training, or with noise, the losses have the doubly stochastic penalty, and
@@ -315,7 +318,7 @@ class ShowAttendTell(Seq2SeqBackbone):
         shape = (*ops.shape(inputs["target_ids"]), places)
         return self.decoder.cell.attention.draw_noise(shape, self.seed_generator)
 
-    def features(self, inputs: Tensor, training: bool = False) -> Tensor:
+    def features(self, inputs: dict[str, Tensor], training: bool = False) -> Tensor:
         return self.run(inputs, training)[0]
 
 

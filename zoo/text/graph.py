@@ -51,7 +51,7 @@ def tokenize(tokenizer: Any, text: Tensor, limit: int) -> Tensor:
     return tokenizer.tokenize(text)[:, :limit]
 
 
-def append_end(rows: Tensor, end_id: int) -> Tensor:
+def append_end(rows: Any, end_id: int) -> Tensor:
     """Appends `end_id` to each ragged row that is not empty."""
     import tensorflow as tf
 
@@ -60,7 +60,7 @@ def append_end(rows: Tensor, end_id: int) -> Tensor:
     return tf.concat([rows, tf.RaggedTensor.from_row_lengths(ends, real)], axis=1)
 
 
-def pad_to_longest(rows: Tensor) -> Tensor:
+def pad_to_longest(rows: Any) -> Tensor:
     """Pads ragged rows `(B, None, ...)` to a tensor `(B, S, ...)`, S at least 1.
 
     Padding is 0, or the empty string.
@@ -72,7 +72,7 @@ def pad_to_longest(rows: Tensor) -> Tensor:
     return tf.pad(dense, [[0, 0], [0, missing], *[[0, 0]] * (dense.shape.rank - 2)])
 
 
-def frame(rows: Tensor, start_id: int, end_id: int) -> tuple[Tensor, Tensor]:
+def frame(rows: Any, start_id: int, end_id: int) -> tuple[Any, Any]:
     """Frames ragged ids as a decoder's inputs and labels; see `rows.framed`."""
     import tensorflow as tf
 

@@ -4,6 +4,8 @@ The Python versions are `WordTokenizer` and `split_words`. TensorFlow is importe
 use; the rest of `zoo.text` works without it.
 """
 
+from typing import Any
+
 from zoo.backend import Tensor
 from zoo.ids import END_ID, UNKNOWN_ID
 from zoo.text.graph import before_end, pad_to_longest, valid_text
@@ -16,7 +18,7 @@ from zoo.text.word_tokenizer import WordTokenizer
 _MARKS = "\ufdd0\ufdd1\ufdd2"
 
 
-def white_space_words(text: Tensor) -> Tensor:
+def white_space_words(text: Tensor) -> Any:
     """Splits tf.string `(B,)` like `str.split`: ragged tf.string `(B, None)`."""
     import tensorflow as tf
 
@@ -104,7 +106,7 @@ class TaggerGraph:
         )
         self.resources = [self.words, self.characters]
 
-    def arrays(self, rows: Tensor) -> dict[str, Tensor]:
+    def arrays(self, rows: Any) -> dict[str, Tensor]:
         """Like `TaggerPreprocessor.arrays`, for ragged words; at least one wide."""
         import tensorflow as tf
 

@@ -34,7 +34,7 @@ def run_in_loop(
     training: bool = False,
     return_alignments: bool = True,
     noise: Tensor | None = None,
-) -> tuple[Tensor, Any, Tensor | None]:
+) -> tuple[Tensor, Any, Any]:
     """Runs a step of a `DecoderCell` over a sequence `(B, T, n)`.
 
     Args:
@@ -74,7 +74,7 @@ def run_in_loop(
 
 def run_at_once(
     cell: Any, step: Callable[..., tuple], inputs: Tensor, state: Any, training: bool
-) -> tuple[Tensor, Any, Tensor | None]:
+) -> tuple[Tensor, Any, Any]:
     """`run_in_loop` of an `AttentionCell` without input feeding.
 
     One step takes the whole sequence: layer by layer, then all steps' attention.

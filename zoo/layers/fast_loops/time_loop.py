@@ -40,7 +40,7 @@ class TimeLoop:
         self.sequences.append(sequence)
         return len(self.sequences) - 1
 
-    def term(self, added: Tensor) -> Callable[[Any], Tensor]:
+    def term(self, added: Any) -> Callable[[Any], Tensor]:
         """A step's part of `(T, B, m)`, or what is the same at each, by its slices."""
         if len(added.shape) < 3:
             return lambda slices: added
@@ -53,12 +53,12 @@ class TimeLoop:
         `added` is `(T, B, m)`, or `(B, m)` or `(m,)` where it is the same at each step.
         """
         if self.prepares:
-            kernel = LoopKernel(kernel)
+            own = LoopKernel(kernel)
             added = ops.zeros((), self.dtype) if added is None else added
             if len(added.shape) < 3:
-                added = ops.broadcast_to(added, (*self.lead, kernel.shape[1]))
-            place = self.add_input(kernel.widen(added))
-            return lambda slices, x: kernel.product(x, slices[place])
+                added = ops.broadcast_to(added, (*self.lead, own.shape[1]))
+            place = self.add_input(own.widen(added))
+            return lambda slices, x: own.product(x, slices[place])
         if added is None:
             return lambda slices, x: ops.matmul(x, kernel)
         term = self.term(added)
@@ -95,7 +95,7 @@ class TimeLoop:
 class _OneStep(TimeLoop):
     """Makes the products of a single step, which reads what it is given."""
 
-    def term(self, added: Tensor) -> Callable[[Any], Tensor]:
+    def term(self, added: Any) -> Callable[[Any], Tensor]:
         return lambda slices: added
 
 

@@ -90,7 +90,7 @@ class LogitFreeTrainer(RestoreOnError, keras.Model):
         return sum(self.losses, self.projected_loss(y_pred, y, sample_weight))
 
     def projected_loss(
-        self, features: Tensor, y: Tensor, sample_weight: Tensor | None
+        self, features: Any, y: Any, sample_weight: Tensor | None
     ) -> Tensor:
         return self.task.projected_loss(self.loss, features, y, sample_weight)
 
