@@ -33,7 +33,7 @@ from zoo.cli.common import (
     add_search,
     count,
     exit_code,
-    penalty,
+    number,
     progress,
     search_options,
 )
@@ -57,7 +57,7 @@ def _parser():
     add("--output", required=True, help="file, or folder for several inputs")
     add("--workers", type=count, default=2, help="processes at work (default 2)")
     add("--cpus", type=count, default=1, help="cores of each worker (default 1)")
-    add("--gpus", type=penalty, default=0, help="GPUs of each worker, as 1 or 0.5")
+    add("--gpus", type=number, default=0, help="GPUs of each worker, as 1 or 0.5")
     lines = "lines of a partition; a worker that dies loses one (default 2000)"
     add("--partition-lines", type=count, default=2000, metavar="N", help=lines)
     add("--address", help="of a Ray cluster (default: Ray starts on this machine)")

@@ -21,13 +21,14 @@ def test_each_word_has_a_picture_with_its_highest_weight():
     figure = plot_caption(record(), title="seen")
     titles = [axes.get_title() for axes in figure.axes]
     assert titles == ["", "a  100 %", "ring  100 %"]
-    assert [text.get_text() for text in figure.texts] == [KEY, "seen"]
+    assert [text.get_text() for text in figure.texts] == ["seen", KEY]
     pieces = plot_caption(record(), words=False)
     assert [axes.get_title() for axes in pieces.axes][2:] == ["ri  100 %", "-ng  100 %"]
 
 
 def test_pictures_stand_in_columns_without_overlap():
     figure = plot_caption(record(["▁a"] * 7), columns=3)
+    figure.draw_without_rendering()
     boxes = [axes.get_position() for axes in figure.axes]
     assert len({round(box.x0, 6) for box in boxes}) == 3
     assert len({round(box.y0, 6) for box in boxes}) == 3

@@ -1,13 +1,16 @@
+import functools
 import types
 
 import pytest
 
 from tests.cli.fakes import FakeTask, load
 from tests.fake_hub import hub  # noqa: F401
-from tests.presets_for_tests import make_preset
-from tests.serving.conftest import make_tagger
+from tests.harness import randomize
+from tests.presets_for_tests import FACTS, make_preset
+from tests.serving.conftest import MAKERS, make_tagger
 from zoo import presets
 from zoo.presets import registry
+from zoo.presets.pages import write_card
 
 
 @pytest.fixture
@@ -24,6 +27,36 @@ def tiny(tmp_path, monkeypatch):
     monkeypatch.setattr(registry, "_bundled_folder", lambda: tmp_path / "bundled")
     monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "bundled" / "tiny"
+
+
+def make_classifier():
+    from zoo import models
+    from zoo.text import WordTokenizer
+
+    tokenizer = WordTokenizer(["a", "bad", "film", "good"])
+    backbone = models.RecurrentClassifier(
+        tokenizer.vocabulary_size(),
+        classes=["no", "yes"],
+        embedding_dim=4,
+        hidden_dim=4,
+    )
+    preprocessor = models.RecurrentClassifierPreprocessor(tokenizer)
+    return models.SentimentClassifier(randomize(backbone, seed=5), preprocessor)
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """Function that returns the preset folder of a small model, as "tagger"."""
+
+    @functools.cache
+    def make(kind):
+        folder = tmp_path_factory.mktemp("made") / kind
+        model = {**MAKERS, "classifier": make_classifier}[kind]()
+        model.save_to_preset(folder)
+        write_card(folder, {**FACTS, "name": kind, "task": model.task_name})
+        return folder
+
+    return make
 
 
 @pytest.fixture

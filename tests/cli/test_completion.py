@@ -32,15 +32,6 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 
 @pytest.fixture
-def scripts(capsys):
-    def script(shell):
-        assert main(["completion", shell]) == 0
-        return capsys.readouterr().out
-
-    return script
-
-
-@pytest.fixture
 def environment(tmp_path, monkeypatch):
     """A folder of the user's, with `zoo` on the path and one preset in the cache."""
     (tmp_path / "bin").mkdir()
@@ -55,31 +46,16 @@ def environment(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "work")
 
 
-def need(shell):
-    if not shutil.which(shell):
-        pytest.skip(f"{shell} is not installed")
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_parses(shell, capsys, tmp_path):
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert "zoo" in script
+    if shutil.which(shell):
+        subprocess.run([shell, "-n"], input=script, text=True, check=True)
 
 
-@pytest.mark.parametrize(
-    "shell, check",
-    [("bash", ["bash", "-n"]), ("zsh", ["zsh", "-n"]), ("fish", ["fish", "-n"])],
-)
-def test_the_script_parses(shell, check, scripts, tmp_path):
-    need(shell)
-    script = tmp_path / "script"
-    script.write_text(scripts(shell))
-    assert "zoo" in script.read_text()
-    done = subprocess.run([*check, script], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    script.write_text(script.read_text() + "\nif (\n")
-    assert subprocess.run([*check, script], capture_output=True).returncode
-
-
-def test_an_unknown_shell(capsys):
-    assert main(["completion", "tcsh"]) == 2
-    assert "'tcsh' (choose from" in capsys.readouterr().err
-
-
+@pytest.mark.skipif(not shutil.which("bash"), reason="bash is not installed")
 @pytest.mark.parametrize(
     "line, expected",
     [
@@ -90,18 +66,14 @@ def test_an_unknown_shell(capsys):
         ),
         ("zoo translate --preset lstmn --preset seq", "seq2seq"),
         ("zoo translate ti", "tiny"),  # in the cache
-        ("zoo tag ", "birnn"),  # the only one that tags
-        ("zoo info lst", "lstm lstmn lstmn_lm lstmn_sentiment"),
-        ("zoo export ba", "bahdanau bahdanau_tatoeba"),
         ("zoo export bahdanau ", "corpus.en savings/"),
         ("zoo serve bahdanau seq", "seq2seq"),
         ("zoo train show", "show_attend_tell show_attend_tell_text"),
         ("zoo train luong_local --train cor", "corpus.en"),
         (
             "zoo evaluate luong_local --data ",
-            "dates multi30k ptb tatoeba ud_english_ewt",
+            "dates multi30k ptb sst tatoeba ud_english_ewt",
         ),
-        ("zoo evaluate luong_local --test ", "corpus.en savings/"),
         ("zoo translate sav", "savings/"),  # a run's folder is a preset, too
         ("zoo translate luong_local --input cor", "corpus.en"),
         ("zoo translate luong_local --backend ", "jax tensorflow torch"),
@@ -110,17 +82,7 @@ def test_an_unknown_shell(capsys):
     ],
 )
 def test_bash(line, expected, environment):
-    need("bash")
     command = ["bash", "--norc", "-c", ASK, "bash", line]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.stderr == ""
     assert sorted(done.stdout.split()) == expected.split()
-
-
-def test_fish(environment, tmp_path, monkeypatch):
-    need("fish")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    ask = "zoo completion fish | source; complete -C 'zoo translate luong_l'"
-    done = subprocess.run(["fish", "-c", ask], capture_output=True, text=True)
-    names = ["luong_local", "luong_local_m", "luong_local_tatoeba", "luong_location"]
-    assert sorted(done.stdout.split()) == names, done.stderr

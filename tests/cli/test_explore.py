@@ -104,7 +104,7 @@ def test_a_port_in_use_is_named_before_anything_is_exported(cache, capsys):
         port = str(server.server_port)
         assert main(["explore", "dates", "--port", port]) == 2
     errors = " ".join(capsys.readouterr().err.split())
-    assert f":{port} cannot be served, choose another by --port" in errors
+    assert f":{port} cannot be served: " in errors
     assert not cache.exists()
 
 
@@ -112,11 +112,8 @@ def test_a_port_in_use_is_named_before_anything_is_exported(cache, capsys):
     ("words", "message"),
     [
         (["birnn"], "birnn cannot translate; the presets for it are"),
-        (["lstmn_lm"], "lstmn_lm cannot translate"),
         (["show_attend_tell", "--export", "x"], "show_attend_tell cannot translate"),
         (["dates", "dates"], "model names must be unique"),
-        (["dates", "--site", "javascript:x"], "--site should be an address"),
-        (["dates", "--export", "x", "--port", "9"], "received also --port"),
         (["none"], "unknown preset"),
     ],
 )

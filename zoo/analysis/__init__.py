@@ -5,8 +5,7 @@
 
 Drawing needs matplotlib (the extra `plot`), which is imported on use, but neither
 pyplot nor a Keras backend. Pictures bring their own background and colours, whatever
-matplotlib's style is, and are readable in greyscale. Drawing is thread-safe if pictures
-are written with `save`.
+matplotlib's style is, and are readable in greyscale.
 """
 
 import lazy_loader

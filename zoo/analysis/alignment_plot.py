@@ -9,7 +9,6 @@ from zoo.analysis.figure import (
     FAINT,
     need_matplotlib,
     new_figure,
-    one_thread,
     printable,
 )
 from zoo.analysis.fonts import find_fonts, missing_characters
@@ -28,7 +27,6 @@ _FOCUS = {
 }
 _END = {"marker": "|", "ms": 9, "color": _MARK, "mew": 1.3, "ls": ""}
 _COLOURS = "Blues"  # its darkness grows all the way: as clear in grey
-_GAP, _PAD, _LINE = 0.2, 0.06, 0.22  # inches between pictures, at labels, of a line
 _LONGEST = 24  # characters of a label
 NUMBER_KEY = "number = attention in % (blank below 5)"
 FOCUS_KEY = "$p_t$ = source position that the attention centres on"
@@ -38,7 +36,6 @@ SUM_KEY = (
 )
 
 
-@one_thread
 def plot_alignment(
     translation: Any,
     axes: Any = None,
@@ -83,11 +80,9 @@ def plot_alignment(
         return plot_alignments([translation], [title], words)
     [panel], families = make_panels([translation], [title], words)
     draw(axes, panel, fitting_size(axes, panel), families)
-    axes.set_aspect("equal")
     return axes
 
 
-@one_thread
 def plot_alignments(
     translations: Iterable[Any],
     titles: Iterable[str | None] | None = None,
@@ -140,7 +135,6 @@ class Panel:
     rows: list[str]
     columns: list[str]
     title: str
-    rotation: int = 90  # of the columns' labels
 
     @property
     def empty(self) -> bool:
@@ -183,18 +177,8 @@ def _short(label):
     return label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…"
 
 
-def draw(
-    axes: Any, panel: Panel, size: float, families: list[str], head: float | None = None
-) -> None:
-    """Draws a heatmap.
-
-    Args:
-        axes: matplotlib `Axes`.
-        panel: the content.
-        size: size of the labels in points.
-        families: font families.
-        head: height of the title, as a share of the axes' height.
-    """
+def draw(axes: Any, panel: Panel, size: float, families: list[str]) -> None:
+    """Draws a heatmap with labels of a size in points."""
     record, height, width = panel.record, len(panel.rows), len(panel.columns)
     *paper, opaque = axes.figure.get_facecolor()
     if not opaque:  # a subfigure shows the whole figure's background
@@ -202,11 +186,11 @@ def draw(
     ink = DARK if sum(paper) > 1.5 else "white"
     font = {"family": families, "size": size, "color": ink, "parse_math": False}
     middle: dict[str, Any] = {"ha": "center", "va": "center", "family": families}
-    axes.set_facecolor("white")
-    axes.set_title(panel.title, loc="left", y=head, **{**font, "size": size + 1})
+    axes.set(facecolor="none", frame_on=False, aspect="equal", anchor="NW")
+    axes.set_title(panel.title, loc="left", **{**font, "size": size + 1})
     if panel.empty:
         axes.axis("off")
-        axes.text(0, 0.5, "nothing to align", transform=axes.transAxes, **font)
+        axes.text(0, 1, "nothing to align", va="top", transform=axes.transAxes, **font)
         return
     axes.pcolormesh(
         [i - 0.5 for i in range(width + 1)],
@@ -218,14 +202,15 @@ def draw(
         edgecolors=FAINT,
         linewidth=0.4,
     )
+    axes.plot(*_frame(width, height), color=ink, linewidth=0.8, clip_on=False)
     axes.set(xlim=(-0.5, width - 0.5), ylim=(height - 0.5, -0.5))
     axes.xaxis.tick_top()
-    axes.tick_params(length=0, pad=36 * _PAD)
+    axes.tick_params(length=0, pad=2)
     axes.grid(False)
-    axes.set_xticks(range(width), panel.columns, rotation=panel.rotation, **font)
+    # Single letters, or characters that are words, stand upright.
+    rotation = 0 if max(map(len, panel.columns)) == 1 else 90
+    axes.set_xticks(range(width), panel.columns, rotation=rotation, **font)
     axes.set_yticks(range(height), panel.rows, **font)
-    for spine in axes.spines.values():
-        spine.set_color(ink)
     # Marks of p_t are above the numbers.
     lower = 0.12 if record.focus is not None else 0.03
     for (row, column), weight in _each(record.alignment):
@@ -240,7 +225,14 @@ def draw(
         axes.vlines([x for x, _ in ends], tops, bottoms, color=_MARK, linewidth=1.3)
     elif not record.alignment.any():
         middle.update(font, color=DARK, backgroundcolor="white")
-        axes.text(0.5, 0.5, "no attention", transform=axes.transAxes, **middle)
+        place = (width - 1) / 2, (height - 1) / 2
+        axes.text(*place, "no attention", **middle)
+
+
+def _frame(width, height):
+    """Returns x and y of a line around the cells."""
+    right, bottom = width - 0.5, height - 0.5
+    return (-0.5, right, right, -0.5, -0.5), (-0.5, -0.5, bottom, bottom, -0.5)
 
 
 def fitting_size(axes: Any, panel: Panel) -> float:
@@ -274,98 +266,47 @@ def _window_ends(record):
 
 def lay_out(panels: list[Panel], families: list[str], count: int) -> Any:
     """Returns a figure of panels, `count` per row, whose cells all have one size."""
-    rows = [panels[i : i + count] for i in range(0, len(panels), count)]
-    across = max(sum(len(panel.columns) for panel in row) for row in rows)
-    most = max(across, *(len(panel.rows) for panel in panels), 1)
-    cell = min(0.32, max(0.19, 9 / most))
+    count = min(count, len(panels))
+    lines = [panels[i : i + count] for i in range(0, len(panels), count)]
+    stacks = [panels[i::count] for i in range(count)]
+    wide = [max(len(p.columns) for p in stack) or 1 for stack in stacks]
+    high = [max(len(p.rows) for p in line) or 1 for line in lines]
+    cell = min(0.32, max(0.19, 9 / max(sum(wide), sum(high))))
     size = 9 if cell > 0.22 else 8
-    boxes = _boxes(panels, cell, families, size)
-    places = [divmod(index, count) for index in range(len(panels))]
-
-    def largest(index, axis):
-        """Inches of each row (axis 0) or column (axis 1) of panels."""
-        sizes = {}
-        for place, box in zip(places, boxes, strict=True):
-            sizes[place[axis]] = max(box[index], sizes.get(place[axis], 0))
-        return list(sizes.values())
-
-    left, wide, top, high = (largest(i, axis) for i, axis in enumerate((1, 1, 0, 0)))
-    steps = [a + b + _GAP for a, b in zip(left, wide, strict=True)]
-    falls = [a + b + _GAP for a, b in zip(top, high, strict=True)]
-    width, height = max(sum(steps), 1.8), sum(falls)
+    # Inches of the labels, about; the layout measures them.
+    left = sum(_longest([p.rows for p in stack], size) for stack in stacks)
+    top = sum(_longest([p.columns for p in line], size) + 0.25 for line in lines)
+    titles = sum(_longest([[p.title] for p in stack], size + 1) for stack in stacks)
     keys = _keys(panels)
-    room, em = _ruler(families), (size - 1) / 72
-    # Beside each text its mark and the gap before the next one.
-    widths = [room([key.get_label()], size - 1, True) + 4 * em for key in keys]
-    in_line = width > sum(widths)
-    width = max([width, *widths])
-    foot = _LINE * (1 if in_line else len(keys)) + _GAP / 2 if keys else 0
-    figure = new_figure(width, height + foot, layout="none")
-    for panel, box, (row, column) in zip(panels, boxes, places, strict=True):
-        x = _GAP / 2 + sum(steps[:column]) + left[column]
-        y = height + foot - _GAP / 2 - sum(falls[:row]) - top[row] - box[3]
-        inside = len(panel.columns) * cell if not panel.empty else box[1]
-        share = x / width, y / (height + foot), inside / width, box[3] / (height + foot)
-        title = 1 + (top[row] - _LINE) / box[3]
-        draw(figure.add_axes(share), panel, size, families, title)
+    words = max((_longest([[key.get_label()]], size) for key in keys), default=0)
+    width = max(cell * sum(wide) + left, titles, 0.8 * words)
+    height = cell * sum(high) + top + 0.2 * len(keys) + 0.2
+    figure = new_figure(width, height, layout="compressed")
+    figure.get_layout_engine().set(w_pad=0.06, h_pad=0.06)
+    grid = figure.add_gridspec(len(lines), count, width_ratios=wide, height_ratios=high)
+    for number, panel in enumerate(panels):
+        row, column = divmod(number, count)
+        axes = figure.add_subplot(grid[row, column])
+        draw(axes, panel, size, families)
+        # The same space for each panel of a row or column: the cells have one size.
+        axes.set(xlim=(-0.5, wide[column] - 0.5), ylim=(high[row] - 0.5, -0.5))
     if keys:
         figure.legend(
             handles=keys,
-            loc="lower left",
-            ncols=len(keys) if in_line else 1,
+            loc="outside lower left",
             prop={"family": families, "size": size - 1},
             labelcolor=DARK,
             frameon=False,
             borderaxespad=0.2,
             handletextpad=0.3,
-            columnspacing=1.2,
         )
     return figure
 
 
-def _boxes(panels, cell, families, size):
-    """Measures each panel in inches.
-
-    Returns:
-        The width of the labels at its left, the width of its cells with room for the
-        title, the height of the labels and title at its top, the height of its cells.
-    """
-    room, boxes = _ruler(families), []
-    for panel in panels:
-        title = room([panel.title], size + 1)
-        above = _LINE if panel.title else 0
-        if panel.empty:
-            boxes.append(
-                (0, max(title, room(["nothing to align"], size)), above, _LINE)
-            )
-            continue
-        top = room(panel.columns, size)
-        if top <= cell:  # single letters, or characters that are words
-            panel.rotation, top = 0, _LINE
-        wide, high = cell * len(panel.columns), cell * len(panel.rows)
-        boxes.append((room(panel.rows, size), max(wide, title), above + top, high))
-    return boxes
-
-
-def _ruler(families):
-    """Returns a function that measures the widest of some texts in inches.
-
-    It takes the texts, their size in points, and whether they contain formulas.
-    """
-    from matplotlib.backends.backend_agg import RendererAgg
-    from matplotlib.font_manager import FontProperties
-
-    renderer = RendererAgg(1, 1, 72)
-
-    def room(texts, size, formulas=False):
-        font = FontProperties(family=families, size=size)
-        extents = [
-            renderer.get_text_width_height_descent(text, font, formulas)
-            for text in texts
-        ]
-        return max((width for width, *_ in extents), default=0) / 72 + _PAD
-
-    return room
+def _longest(texts, size):
+    """Returns the inches that the longest of some lists of texts takes, about."""
+    letters = max((len(text) for some in texts for text in some), default=0)
+    return 0.62 * size / 72 * letters + 0.1
 
 
 def _keys(panels):

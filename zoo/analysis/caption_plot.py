@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from zoo.analysis.figure import DARK, need_matplotlib, new_figure, one_thread, printable
+from zoo.analysis.figure import DARK, need_matplotlib, new_figure, printable
 from zoo.analysis.fonts import find_fonts
 from zoo.checks import positive
 from zoo.text.pieces import labels
 
-_SIDE, _LABEL, _GAP = 1.25, 0.24, 0.08  # inches: of a picture, of its word, between
+_SIDE, _LABEL = 1.3, 0.24  # inches: of a picture, of its word
 _PIXELS = 240  # of a picture's longer side
 _DIM = 0.72  # how far a place without attention fades into white
 _LONGEST = 16  # characters of a label
@@ -18,7 +18,6 @@ KEY = "% = attention at the clearest place"
 _KEY_WIDTH = 1.9  # inches
 
 
-@one_thread
 def plot_caption(
     caption: Any, columns: int | None = None, words: bool = True, title: str = ""
 ) -> Any:
@@ -54,45 +53,35 @@ def plot_caption(
     record = caption.merge_words() if words else caption
     image = enlarge(_rgb(record.image))
     height, width = image.shape[:2]
-    count = len(record.tokens) + 1
-    shape = height / width
+    shape, count = height / width, len(record.tokens) + 1
     if columns is None:
         columns = min(count, max(1, round(math.sqrt(2 * count * (shape + 0.2)))))
     positive("columns", columns)
     rows = math.ceil(count / columns)
-    side = _SIDE * math.sqrt(1 / shape), _SIDE * math.sqrt(shape)
-    cell = side[0] + _GAP, side[1] + _LABEL + _GAP
-    head, foot = (_LABEL if shown else 0 for shown in (title, record.tokens))
-    width = max(columns * cell[0] + _GAP, _KEY_WIDTH)
-    total = width, rows * cell[1] + _GAP + head + foot
-    figure = new_figure(*total, layout="none")
+    tokens = labels(record.tokens)
     pictures = [("", image)]
-    pictures += [
-        (_label(token, weights), fade(image, weights))
-        for token, weights in zip(
-            labels(record.tokens), np.asarray(record.alignment), strict=True
-        )
-    ]
-    families, _ = find_fonts(set("".join(text for text, _ in pictures) + title))
+    for token, weights in zip(tokens, np.asarray(record.alignment), strict=True):
+        pictures.append((_label(token, weights), fade(image, weights)))
+    families, _ = find_fonts({*"".join(text for text, _ in pictures), *title})
     font = {"family": families, "color": DARK, "parse_math": False}
-    for number, (text, picture) in enumerate(pictures):
-        row, column = divmod(number, columns)
-        left = (_GAP + column * cell[0]) / total[0]
-        bottom = 1 - (head + (row + 1) * cell[1]) / total[1]
-        size = side[0] / total[0], side[1] / total[1]
-        axes = figure.add_axes((left, bottom, *size))
+    side = _SIDE * math.sqrt(1 / shape), _SIDE * math.sqrt(shape)
+    size = max(columns * side[0], _KEY_WIDTH), rows * (side[1] + _LABEL) + 2 * _LABEL
+    figure = new_figure(*size, layout="compressed")
+    grid = figure.subplots(rows, columns, squeeze=False)
+    for axes, (text, picture) in zip(grid.flat, pictures, strict=False):
         axes.imshow(picture, interpolation="bilinear")
-        axes.set_xticks([])
-        axes.set_yticks([])
+        axes.set(xticks=[], yticks=[])
         for spine in axes.spines.values():
             spine.set(color=DARK, linewidth=0.4)
         axes.set_title(text, size=8, pad=3, **font)
-    if foot:
-        figure.text(_GAP / total[0], _GAP / total[1], KEY, size=7, va="bottom", **font)
+    for axes in figure.axes[count:]:
+        axes.remove()
     if title:
-        top = 1 - _GAP / total[1]
-        shown = {"size": 9, "ha": "left", "va": "top", **font}
-        figure.text(_GAP / total[0], top, printable(title), **shown)
+        shown = {"size": 9, "x": 0, "ha": "left", "va": "top", **font}
+        figure.suptitle(printable(title), **shown)
+    if record.tokens:
+        shown = {"size": 7, "x": 0, "ha": "left", "va": "bottom", **font}
+        figure.supxlabel(KEY, **shown)
     return figure
 
 

@@ -4,35 +4,17 @@ import functools
 import io
 import os
 import re
-import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from zoo.files import StrPath
 
-P = ParamSpec("P")
-R = TypeVar("R")
 ENDINGS = (".png", ".svg")
 DARK, FAINT = "#222222", "#e4e4e4"  # text and frames, lines of a grid
-_LOCK = threading.RLock()
 # Code points that XML forbids, and control characters that it discourages.
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _BREAKS = re.compile("[\t\n\v\f\r\x85\u2028\u2029]+")
-
-
-def one_thread(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorates a function to run in one thread at a time.
-
-    Two threads crash matplotlib's fonts.
-    """
-
-    @functools.wraps(function)
-    def locked(*arguments, **options):
-        with _LOCK:
-            return function(*arguments, **options)
-
-    return locked
 
 
 def save(figure: Any, path: StrPath) -> None:
@@ -76,11 +58,10 @@ def need_matplotlib() -> None:
 def short_names(paths: Iterable[StrPath]) -> list[str]:
     """Returns the shortest ends of paths that tell them apart."""
     names = [os.fspath(path) for path in paths]
-    folders = [Path(name.removesuffix("log.csv")) for name in names]
     # Not resolved: links keep their names.
-    parts = [Path(os.path.normpath(folder.absolute())).parts for folder in folders]
+    parts = [Path(x.removesuffix("log.csv")).absolute().parts for x in names]
     for count in range(1, max(map(len, parts), default=0) + 1):
-        ends = [Path(*part[-count:]).as_posix() for part in parts]
+        ends = ["/".join(part[-count:]) for part in parts]
         if len(set(ends)) == len(ends):
             return ends
     return names
@@ -117,7 +98,6 @@ def new_figure(width: float, height: float, **options: Any) -> Any:
     return figure
 
 
-@one_thread
 def render(figure: Any, kind: str, dpi: int) -> bytes:
     """Renders a figure as the bytes of a "png" or "svg" file, the same each time."""
     from matplotlib import rc_context
@@ -125,5 +105,6 @@ def render(figure: Any, kind: str, dpi: int) -> bytes:
     file = io.BytesIO()
     metadata = {"Date": None} if kind == "svg" else None
     with rc_context({"svg.hashsalt": "zoo"}):  # names in an SVG are random otherwise
-        figure.savefig(file, format=kind, dpi=dpi, facecolor="white", metadata=metadata)
+        options = {"facecolor": "white", "bbox_inches": "tight", "pad_inches": 0.08}
+        figure.savefig(file, format=kind, dpi=dpi, metadata=metadata, **options)
     return file.getvalue()

@@ -13,7 +13,6 @@ from zoo.analysis.figure import (
     FAINT,
     draw_plainly,
     new_figure,
-    one_thread,
     short_names,
 )
 from zoo.files import StrPath
@@ -155,7 +154,6 @@ def describe_loss(choices: Any) -> str | None:
     return f"cross-entropy{smoothed}, per {unit}"
 
 
-@one_thread
 def draw_curves(
     logs: dict[str, dict[str, list[float]]], loss: str | None = None
 ) -> Any:
@@ -212,33 +210,34 @@ def _curves(logs):
 
     A line is its number, which determines its style, a label, epochs and values.
     """
-    names = sorted({name for log in logs.values() for name in log})
+    columns = sorted({name for log in logs.values() for name in log})
     known = tuple(start for _, start, _ in _CURVES if start)
-    kinds = []
+    panels = []
     for title, start, logarithmic in _CURVES:
         if start:
-            matching = [name for name in names if name.startswith(start)]
-            kinds.append((title, matching, logarithmic))
+            names = [name for name in columns if name.startswith(start)]
+            panels.append((title, _lines(logs, names), logarithmic))
             continue
-        for name in names:
+        for name in columns:
             if not name.startswith((*known, *_LEFT_OUT)):
                 title = name.replace("val_", "validation ").replace("_", " ")
-                kinds.append((title, [name], logarithmic))
-    panels = []
-    for title, names, logarithmic in kinds:
-        lines = []
-        for run, (label, log) in enumerate(logs.items()):
-            shown = [n for n in names if any(map(math.isfinite, log.get(n, ())))]
-            shown = without_single_sets(shown)
-            if len(logs) > 1:
-                lines += [(run, label, log["epoch"], log[name]) for name in shown[:1]]
-                continue
-            for number, name in enumerate(shown):
-                label = _LABELS.get(name, name.removeprefix("val_bleu_"))
-                lines.append((number, label, log["epoch"], log[name]))
-        if lines:
-            panels.append((title, lines, logarithmic))
-    return panels
+                panels.append((title, _lines(logs, [name]), logarithmic))
+    return [panel for panel in panels if panel[1]]
+
+
+def _lines(logs, names):
+    """Returns a panel's lines: one for each column, or for each of several runs."""
+    lines = []
+    for run, (label, log) in enumerate(logs.items()):
+        shown = [n for n in names if any(map(math.isfinite, log.get(n, ())))]
+        shown = without_single_sets(shown)
+        if len(logs) > 1:
+            lines += [(run, label, log["epoch"], log[name]) for name in shown[:1]]
+            continue
+        for number, name in enumerate(shown):
+            label = _LABELS.get(name, name.removeprefix("val_bleu_"))
+            lines.append((number, label, log["epoch"], log[name]))
+    return lines
 
 
 def without_single_sets(names: list[str]) -> list[str]:

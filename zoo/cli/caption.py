@@ -2,18 +2,15 @@
 
 import argparse
 
-from zoo.analysis.figure import check_ending, need_matplotlib
 from zoo.cli.common import (
-    BEAM_SIZE,
     BadInput,
     add_beam_size,
     add_model_options,
     add_presets,
-    bad_input,
-    check_search,
     count,
     option,
     progress,
+    search_options,
     split_presets,
 )
 from zoo.cli.export import add_engine, use_engine
@@ -39,42 +36,27 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Runs `zoo caption`: prints a caption of each image."""
+    from zoo import analysis
+
     (name,), images = split_presets(arguments)
     if not images:
         raise BadInput("give both PRESET and IMAGE (see zoo caption --help)")
-    check_search(arguments, arguments.n_best)
-    check_files(images, arguments.output)
-    if arguments.plot:
-        _check_plot(arguments.plot, images)
+    if arguments.plot and len(images) > 1:
+        raise BadInput(f"--plot draws one image, received {len(images)}")
+    for written in (arguments.output, arguments.plot):
+        check_files(images, written)
     [name] = use_engine([name], arguments, "caption")
     task = load_task(name, arguments.backend, "caption")
-    with bad_input((ValueError, OSError)):
-        results = task.caption(
-            images,
-            beam_size=arguments.beam_size or BEAM_SIZE,
-            n_best=arguments.n_best,
-            batch_size=arguments.batch_size,
-            return_details=True,
-        )
+    options = {**search_options(arguments), "n_best": arguments.n_best}
+    results = task.caption(images, return_details=True, **options)
+    if arguments.n_best == 1:
+        results = [[record] for record in results]
     with open_output(arguments.output) as output:
-        for number, result in enumerate(results):
-            for record in result if arguments.n_best > 1 else [result]:
-                line = record.text
-                if arguments.n_best > 1:
-                    line = f"{number} ||| {line} ||| {record.score:.4f}"
-                output.write(f"{line}\n")
+        for number, records in enumerate(results):
+            for record in records:
+                line = f"{number} ||| {record.text} ||| {record.score:.4f}"
+                output.write(f"{line if arguments.n_best > 1 else record.text}\n")
     if arguments.plot:
-        from zoo import analysis
-
-        record = results[0] if arguments.n_best == 1 else results[0][0]
+        record = results[0][0]
         analysis.save(record.plot(title=record.text), arguments.plot)
         progress(f"drawn: {arguments.plot}")
-
-
-def _check_plot(path, images):
-    if len(images) > 1:
-        raise BadInput(f"--plot draws one image, received {len(images)}")
-    with bad_input():
-        check_ending(path)
-    check_files(images, path)
-    need_matplotlib()

@@ -1,21 +1,19 @@
-"""Shared by all commands: exit codes, errors, progress, options."""
+"""Shared by all commands: exit codes, messages, options."""
 
 import argparse
-import contextlib
 import json
 import math
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from zoo.backend import BACKENDS
+from zoo.presets.card import PresetError
 
-ErrorTypes = type[BaseException] | tuple[type[BaseException], ...]
 
-
-class BadInput(Exception):
+class BadInput(ValueError):
     """The user's input is unusable: exit code 2."""
 
 
@@ -39,7 +37,10 @@ def exit_code(command: Callable[[], int | None]) -> int:
     Returns:
         The exit code.
     """
-    _open_closed_streams()
+    # Closed streams, as by `>&-`: reading finds nothing, and printing results fails.
+    for name, mode in (("stdin", "r"), ("stdout", "r"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_: progress(f"warning: {message}")
@@ -53,44 +54,21 @@ def exit_code(command: Callable[[], int | None]) -> int:
     except KeyboardInterrupt:
         return _error("interrupted", 130)
     except BrokenPipeError:
+        _discard(sys.stdout)  # Python would report it once more at exit
         return 141
     except Exception as error:
         if os.environ.get("ZOO_DEBUG") == "1":
             raise
-        known = isinstance(error, (BadInput, ValueError, OSError, ImportError))
+        known = isinstance(error, (ValueError, OSError, ImportError))
         message = str(error) if known else f"{type(error).__name__}: {error}"
-        return _error(message, 2 if isinstance(error, BadInput) else 1)
-    finally:
-        try:
-            sys.stdout.flush()
-        except OSError:
-            _discard(sys.stdout)  # Python would report it at exit
+        return _error(message, 2 if _is_bad_input(error) else 1)
 
 
-def _open_closed_streams():
-    """Replaces standard streams that are closed (`>&-`).
-
-    Otherwise the next opened file would get the stream's number, and its output. With
-    the replacement, reading finds nothing, writing fails, and messages are dropped.
-    """
-    for number, name, flags in (
-        (0, "stdin", os.O_RDONLY),
-        (1, "stdout", os.O_RDONLY),  # writing to it is an error
-        (2, "stderr", os.O_WRONLY),
-    ):
-        if getattr(sys, name) is None:
-            opened = os.open(os.devnull, flags)
-            if opened != number:
-                os.dup2(opened, number)
-                os.close(opened)
-            os.set_inheritable(number, True)  # by a server or another child process
-            mode = "r" if name == "stdin" else "w"
-            file = open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
-            setattr(sys, name, file)
-
-
-def _discard(stream):
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+def _is_bad_input(error):
+    """Returns whether it is the input's fault, not a file's or the network's."""
+    failed = isinstance(error, (OSError, PresetError))
+    failed = failed and not isinstance(error, FileNotFoundError)
+    return isinstance(error, ValueError) and not failed
 
 
 def _error(message, code):
@@ -106,21 +84,8 @@ def progress(message: object) -> None:
         _discard(sys.stderr)
 
 
-@contextlib.contextmanager
-def bad_input(
-    take: ErrorTypes = ValueError, message: str | None = None, keep: ErrorTypes = ()
-) -> Iterator[None]:
-    """Converts errors of the types `take`, except those of `keep`, to `BadInput`.
-
-    `message`, if given, precedes the error's own text.
-    """
-    try:
-        yield
-    except keep:
-        raise
-    except take as error:
-        reason = getattr(error, "strerror", None) or error
-        raise BadInput(f"{message}: {reason}" if message else error) from error
+def _discard(stream):
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def print_json(value: Any) -> None:
@@ -169,29 +134,24 @@ def count(text: str) -> int:
     return int(text)
 
 
-def number(
-    least: float, most: float = math.inf, above: bool = False
-) -> Callable[[str], float]:
-    """Returns an argument type: a finite number from `least`, or above it."""
-
-    def read(text):
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        low = value > least if above else value >= least
-        if low and value <= most and math.isfinite(value):
-            return value
-        limit = f" to {most:g}" if math.isfinite(most) else ""
-        raise argparse.ArgumentTypeError(
-            f"should be a finite number {'above' if above else 'from'} {least:g}{limit}"
-            f", received {text!r}"
-        )
-
-    return read
+def number(text: str) -> float:
+    """Argument type: a finite number from 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if 0 <= value < math.inf:
+        return value
+    raise argparse.ArgumentTypeError(f"should be a number from 0, received {text!r}")
 
 
-penalty = number(0)
+def given_options(arguments: argparse.Namespace, names: Iterable[str]) -> dict:
+    """Returns the options that were given, of these names."""
+    values = {name: getattr(arguments, name, None) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+# === Presets ===
 
 
 def add_presets(
@@ -210,7 +170,7 @@ def add_presets(
 
 
 def split_presets(
-    arguments: argparse.Namespace, several: bool = False, default: str | None = None
+    arguments: argparse.Namespace, several: bool = False
 ) -> tuple[list[str], list[str]]:
     """Returns the presets of a command with `add_presets`, and the words after them.
 
@@ -218,9 +178,6 @@ def split_presets(
     """
     words = list(arguments.words)
     names = arguments.preset or [words.pop(0) for _ in words[:1]]
-    if not names and default:
-        progress(f"no preset given: using {default} (zoo list shows others)")
-        names = [default]
     if not names:
         raise BadInput(
             f"name a preset, as in zoo {arguments.command} NAME; zoo list shows them"
@@ -247,17 +204,8 @@ def no_words(words: Sequence[str], arguments: argparse.Namespace) -> None:
         )
 
 
-def add_model_options(command: argparse.ArgumentParser) -> None:
-    """Adds the options of every command that runs a model on texts."""
-    option(
-        command, "--batch-size N", "sentences at once (default 64)", count, default=64
-    )
-    option(command, "--backend", "default: Keras's own", BACKENDS)
+# === Models ===
 
-
-# === Beam search ===
-
-BEAM_SIZE = 5
 # Passed on to `translate` under the same names, if given.
 SEARCH_OPTIONS = (
     "beam_size",
@@ -266,12 +214,21 @@ SEARCH_OPTIONS = (
     "coverage_penalty",
     "max_length",
     "min_length",
+    "batch_size",
 )
+
+
+def add_model_options(command: argparse.ArgumentParser) -> None:
+    """Adds the options of every command that runs a model on texts."""
+    option(
+        command, "--batch-size N", "sentences at once (default 64)", count, default=64
+    )
+    option(command, "--backend", "default: Keras's own", BACKENDS)
 
 
 def add_beam_size(command: argparse.ArgumentParser) -> None:
     """Adds `--beam-size`."""
-    text = f"hypotheses kept at each step (default {BEAM_SIZE})"
+    text = "hypotheses kept at each step (default 5)"
     option(command, "--beam-size --beam K", text, count)
 
 
@@ -279,45 +236,18 @@ def add_search(command: argparse.ArgumentParser) -> None:
     """Adds the options of beam search, and of the model that is searched."""
     add_beam_size(command)
     text = "alpha of Wu et al. 2016; 0 disables it (default 1)"
-    option(command, "--length-penalty ALPHA", text, penalty)
+    option(command, "--length-penalty ALPHA", text, number)
     text = "divisor of a score: ((5 + length) / 6)^ALPHA (gnmt, the default) or "
     text += "length^ALPHA (plain)"
     option(command, "--length-normalization", text, ("gnmt", "plain"))
     text = "beta of Wu et al. 2016; 0 disables it (default 0)"
-    option(command, "--coverage-penalty BETA", text, penalty)
+    option(command, "--coverage-penalty BETA", text, number)
     text = "longest translation in pieces (default: twice the source's, plus 10)"
     option(command, "--max-length N", text, count)
     option(command, "--min-length N", "shortest translation in pieces", count)
     add_model_options(command)
 
 
-def no_search(arguments: argparse.Namespace, name: str, task: str) -> None:
-    """Raises `BadInput` for options of beam search if a preset does not translate."""
-    given = [x for x in SEARCH_OPTIONS if getattr(arguments, x) is not None]
-    if given:
-        raise BadInput(
-            f"{name} ({task}) does not translate and takes no search options, received "
-            f"{as_options(given)}"
-        )
-
-
-def check_search(arguments: argparse.Namespace, n_best: int = 1) -> None:
-    """Raises `BadInput` for contradictory options of beam search."""
-    beam_size = arguments.beam_size or BEAM_SIZE
-    if n_best > beam_size:
-        raise BadInput(
-            f"--n-best can be at most --beam-size, received {n_best} and {beam_size}"
-        )
-    least = getattr(arguments, "min_length", None)
-    if least and arguments.max_length and least > arguments.max_length:
-        raise BadInput(
-            "--min-length can be at most --max-length, received "
-            f"{least} and {arguments.max_length}"
-        )
-
-
-def search_options(arguments: argparse.Namespace, *more: str) -> dict[str, Any]:
-    """Returns the given options of beam search, and `more`, as those of `translate`."""
-    options = {"beam_size": BEAM_SIZE, "batch_size": arguments.batch_size}
-    given = {x: getattr(arguments, x, None) for x in (*SEARCH_OPTIONS, *more)}
-    return options | {name: x for name, x in given.items() if x is not None}
+def search_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Returns the given options of beam search, as those of `translate`."""
+    return given_options(arguments, SEARCH_OPTIONS)

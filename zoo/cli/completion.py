@@ -7,9 +7,6 @@ from typing import Any
 HELP = "print a shell's script for completion by TAB"
 EXAMPLE = 'eval "$(zoo completion bash)"'
 
-_SHELLS = ("bash", "zsh", "fish")
-_SEVERAL = ("evaluate", "serve")  # commands whose words are all presets
-
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo completion` to its parser."""
@@ -19,7 +16,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         '  zsh    eval "$(zoo completion zsh)" in ~/.zshrc, after compinit\n'
         "  fish   zoo completion fish > ~/.config/fish/completions/zoo.fish"
     )
-    command.add_argument("shell", metavar="SHELL", choices=_SHELLS, help="%(choices)s")
+    shells = ("bash", "zsh", "fish")
+    command.add_argument("shell", metavar="SHELL", choices=shells, help="%(choices)s")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -48,33 +46,20 @@ def complete(parser: argparse.ArgumentParser) -> None:
 def _names_or_files(prefix, action, parsed_args, **_):
     from argcomplete.completers import FilesCompleter
 
-    names = _NAMES.get(action.metavar, lambda _: [])(parsed_args)
+    names = _names(action.metavar, parsed_args)
     return [x for x in names if x.startswith(prefix)] or FilesCompleter()(prefix)
 
 
-def _presets(arguments):
-    from zoo.presets import list_presets
-    from zoo.presets.pages import KINDS
-
-    command = arguments.command
-    if getattr(arguments, "words", None) and command not in _SEVERAL:
-        return []
-    # The others take any preset.
-    task = {"plot": "translate"}.get(command, command if command in KINDS else None)
-    return [card.name for card in list_presets() if task in (None, card.task)]
-
-
-def _recipes(_):
+def _names(metavar, arguments):
+    from zoo import data, presets
     from zoo.training.train_by_name import recipes
 
-    return list(recipes())
-
-
-def _corpora(_):
-    from zoo.data import list_corpora
-    from zoo.data.word_corpora import UD_ENGLISH
-
-    return [*list_corpora(), UD_ENGLISH.name, "ptb"]
-
-
-_NAMES = {"PRESET": _presets, "RECIPE": _recipes, "CORPUS": _corpora}
+    if metavar == "PRESET":
+        # The words after the first are presets for few commands.
+        only = arguments.command not in ("evaluate", "explore", "serve")
+        taken = only and getattr(arguments, "words", None)
+        return [] if taken else [card.name for card in presets.list_presets()]
+    if metavar == "RECIPE":
+        return list(recipes())
+    corpora = [*data.list_corpora(), "ptb", "sst", "ud_english_ewt"]
+    return corpora if metavar == "CORPUS" else []

@@ -9,18 +9,14 @@ from zoo.cli.common import (
     BadInput,
     add_presets,
     add_search,
-    as_options,
-    bad_input,
-    check_search,
     count,
     every_preset,
-    no_search,
     option,
     progress,
     search_options,
 )
 from zoo.cli.export import add_engine, use_engine
-from zoo.cli.presets import describe, load_task, load_translator, read_direction
+from zoo.cli.presets import describe, load_task, load_translator
 from zoo.cli.tag import tagged_line
 from zoo.cli.texts import check_files, open_output, places_in_warnings
 from zoo.strings import counted
@@ -58,40 +54,29 @@ def run(arguments: argparse.Namespace) -> None:
     classifiers accuracy; language models perplexity.
     """
     names = every_preset(arguments)
-    check_search(arguments)
     check_files([], arguments.output)
-    _check_data(arguments)
-    kinds = {"tag": _tagger, "generate": _language_model, "classify": _classifier}
-    # Several presets have to be translators.
-    task = describe(names[0])[0] if len(names) == 1 else None
-    if task in kinds:
-        no_search(arguments, names[0], task)
-        kinds[task](names[0], arguments)
-    else:
-        _translators(names, arguments)
-
-
-def _check_data(arguments):
-    """Checks that there is a corpus with its split, or text of one's own."""
     corpus = [arguments.data, arguments.split]
     if arguments.test is None and None in corpus:
         raise BadInput("give --data CORPUS and --split SPLIT, or --test FILE ...")
     if arguments.test is not None and corpus != [None, None]:
-        raise BadInput(
-            "--test is your own text and takes no --data or --split, received both"
-        )
-    if arguments.columns and not arguments.test:
-        raise BadInput("--columns are those of a table given by --test")
+        raise BadInput("--test is your own text and takes no --data or --split")
     arguments.columns = arguments.columns and arguments.columns.split(",")
+    # Several presets have to be translators.
+    task, languages = describe(names[0])
+    kinds = {"tag": _tagger, "generate": _language_model, "classify": _classifier}
+    if len(names) == 1 and task in kinds:
+        kinds[task](names, arguments)
+    else:
+        _translators(names, arguments, languages)
 
 
 # === Translators ===
 
 
-def _translators(names, arguments):
+def _translators(names, arguments, languages):
     from zoo.analysis.evaluation import EXACT_SIGNATURE, corpus_scores, exact_share
 
-    pairs = _read_pairs(names, arguments)
+    pairs = _read_pairs(names[0], arguments, languages)
     sources = pairs.sources[: arguments.limit]
     references = pairs.references[: arguments.limit]
     corpus_scores(["."], [["."]])  # without sacrebleu, fail before the work
@@ -109,52 +94,33 @@ def _translators(names, arguments):
         print(f"{label} {scores[key]['score']:.2f} {scores[key]['signature']}")
     exact = 100 * exact_share(hypotheses, references)
     print(f"exact {exact:.2f} {EXACT_SIGNATURE}")
-    print(
-        f"speed {len(sources) / seconds:.1f} sentences/s "
-        f"({counted(len(sources), 'sentence')} in {seconds:.1f} s, compilation "
-        "included)"
-    )
+    _print_speed(len(sources), "sentence", seconds)
 
 
-def _read_pairs(names, arguments):
+def _read_pairs(name, arguments, languages):
     from zoo import data
 
-    source, target = _languages(names, arguments)
+    given = [arguments.source, arguments.target]
+    # What reads several languages, "mul", can be scored on any one.
+    for chosen, language in zip(given, languages or ["mul"] * 2, strict=True):
+        if chosen not in (None, language) and language != "mul":
+            raise BadInput(
+                f"{name} translates from {' to '.join(languages)}, received {chosen}"
+            )
+    pair = zip(given, languages or ["en", "de"], strict=True)
+    source, target = (chosen or language for chosen, language in pair)
     if arguments.test:
         options = {"columns": arguments.columns, "languages": (source, target)}
         return _read_own(data.own.read_test, arguments, **options)
-    wrong = (ValueError, FileNotFoundError, PermissionError)
-    options = {"source": source, "target": target, "split": arguments.split}
-    options["allow_newer"] = arguments.allow_newer
-    return _read_corpus(data.load, arguments, arguments.data, wrong=wrong, **options)
-
-
-def _languages(names, arguments):
-    """Returns the presets' languages, which the arguments have to match.
-
-    A preset that reads several languages, "mul", can be scored on any one.
-    """
-    given = [arguments.source, arguments.target]
-    languages = read_direction(names)
-    if languages is None:
-        return [given[0] or "en", given[1] or "de"]
-    if any(
-        g not in (None, language) and language != "mul"
-        for g, language in zip(given, languages, strict=True)
-    ):
-        options = (("--source", given[0]), ("--target", given[1]))
-        received = " ".join(f"{name} {value}" for name, value in options if value)
-        raise BadInput(
-            f"{names[0]} translates from {languages[0]} to {languages[1]}, "
-            f"received {received}"
-        )
-    return [g or language for g, language in zip(given, languages, strict=True)]
+    progress(f"reading {arguments.data} {arguments.split}")
+    options = {"split": arguments.split, "allow_newer": arguments.allow_newer}
+    return data.load(arguments.data, source=source, target=target, **options)
 
 
 # === Taggers, language models and classifiers ===
 
 
-def _tagger(name, arguments):
+def _tagger(names, arguments):
     from zoo.analysis.evaluation import tag_accuracy
     from zoo.data import own
     from zoo.data.word_corpora import UD_ENGLISH, load_ud
@@ -164,22 +130,22 @@ def _tagger(name, arguments):
         data = _read_own(own.read_one, arguments, kind=own.TaggedKind(column))
     else:
         _check_corpus(arguments, "taggers", UD_ENGLISH.name)
-        newer = {"allow_newer": arguments.allow_newer}
-        data = _read_corpus(load_ud, arguments, arguments.split, **newer)
+        data = load_ud(arguments.split, allow_newer=arguments.allow_newer)
     sentences, tags = data.sentences[: arguments.limit], data.tags[: arguments.limit]
-    task = _load(name, arguments, "tag")
+    task = _load(names, arguments, "tag")
     tagged, seconds = _timed(task.tag, sentences, batch_size=arguments.batch_size)
     _write(map(tagged_line, tagged), arguments)
     accuracy, words = tag_accuracy(tagged, tags)
-    if arguments.test:
-        what = f"of {words} words as the file has them"
-    else:
-        what = f"UPOS, {words} words as the treebank has them"
-    print(f"accuracy {100 * accuracy:.2f} {what}")
-    _print_speed(words, seconds)
+    about = (
+        "of {} words as the file"
+        if arguments.test
+        else "UPOS, {} words as the treebank"
+    )
+    print(f"accuracy {100 * accuracy:.2f} {about.format(words)} has them")
+    _print_speed(words, "word", seconds)
 
 
-def _language_model(name, arguments):
+def _language_model(names, arguments):
     from zoo.data import own
     from zoo.data.word_corpora import load_ptb
 
@@ -190,9 +156,9 @@ def _language_model(name, arguments):
         texts = _read_own(own.read_one, arguments, kind=kind)
     else:
         _check_corpus(arguments, "language models", "ptb")
-        texts = _read_corpus(load_ptb, arguments, arguments.split)
+        texts = load_ptb(arguments.split)
     texts = texts[: arguments.limit]
-    task = _load(name, arguments, "generate")
+    task = _load(names, arguments, "generate")
     # As in the paper: one text, with the state carried over.
     options = {"batch_size": 1, "carry_over": True}
     perplexity, seconds = _timed(task.perplexity, texts, **options)
@@ -201,39 +167,30 @@ def _language_model(name, arguments):
         f"perplexity {perplexity:.2f} of {words} words and ends of sentences, "
         "state carried over"
     )
-    _print_speed(words, seconds)
+    _print_speed(words, "word", seconds)
 
 
-def _classifier(name, arguments):
+def _classifier(names, arguments):
+    from zoo.analysis.evaluation import sst_accuracy
     from zoo.data import own
 
     if not arguments.test:
-        _on_treebank(name, arguments)
+        _check_corpus(arguments, "classifiers", "sst")
+        if arguments.output or arguments.limit:
+            raise BadInput("--data sst scores all sentences and writes none")
+        task = _load(names, arguments, "classify")
+        for labels, share in sst_accuracy(task, arguments.split).items():
+            print(f"accuracy {labels} {100 * share:.2f}")
         return
     data = _read_own(own.read_one, arguments, kind=own.LabelledKind(arguments.columns))
     texts = data.texts[: arguments.limit]
     labels = [data.names[label] for label in data.labels[: arguments.limit]]
-    task = _load(name, arguments, "classify")
+    task = _load(names, arguments, "classify")
     answers, seconds = _timed(task.classify, texts, batch_size=arguments.batch_size)
     _write(answers, arguments)
     right = sum(a == label for a, label in zip(answers, labels, strict=True))
     print(f"accuracy {100 * right / len(texts):.2f} of {counted(len(texts), 'text')}")
-    print(f"speed {len(texts) / seconds:.1f} texts/s, compilation included")
-
-
-def _on_treebank(name, arguments):
-    from zoo.analysis.evaluation import sst_accuracy
-
-    _check_corpus(arguments, "classifiers", "sst")
-    if given := [key for key in ("output", "limit") if getattr(arguments, key)]:
-        raise BadInput(
-            "--data sst scores all sentences and writes none, received also "
-            f"{as_options(given)}"
-        )
-    task = _load(name, arguments, "classify")
-    found = _read_corpus(sst_accuracy, arguments, task, arguments.split)
-    for labels, share in found.items():
-        print(f"accuracy {labels} {100 * share:.2f}")
+    _print_speed(len(texts), "text", seconds)
 
 
 def _check_corpus(arguments, models, corpus):
@@ -244,27 +201,18 @@ def _check_corpus(arguments, models, corpus):
         )
 
 
-def _read_corpus(load, arguments, *given, wrong=(ValueError, OSError), **options):
-    from zoo.data import DownloadError
-
-    progress(f"reading {arguments.data} {arguments.split}")
-    with bad_input(wrong, keep=DownloadError):
-        return load(*given, **options)
-
-
 def _read_own(read, arguments, **options):
     """Reads one's own text and tells what is left out."""
     from zoo.data import own
 
     report: list[str] = []
-    with bad_input((ValueError, OSError)):
-        found = read(own.TextFiles.parse(arguments.test), report=report, **options)
+    found = read(own.TextFiles.parse(arguments.test), report=report, **options)
     progress("; ".join(report))
     return found
 
 
-def _load(name, arguments, task):
-    [name] = use_engine([name], arguments, task)
+def _load(names, arguments, task):
+    [name] = use_engine(names, arguments, task)
     return load_task(name, arguments.backend, task)
 
 
@@ -274,9 +222,10 @@ def _timed(work: Callable, texts: Sequence[str], **options: Any) -> tuple[Any, f
     return work(texts, **options), time.perf_counter() - began
 
 
-def _print_speed(words, seconds):
+def _print_speed(number, unit, seconds):
     print(
-        f"speed {words / seconds:.0f} words/s ({seconds:.1f} s, compilation included)"
+        f"speed {number / seconds:.1f} {unit}s/s ({counted(number, unit)} in "
+        f"{seconds:.1f} s, compilation included)"
     )
 
 

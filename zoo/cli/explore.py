@@ -8,16 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import zoo
-from zoo.cli.common import (
-    BadInput,
-    add_presets,
-    as_options,
-    bad_input,
-    count,
-    every_preset,
-    option,
-    progress,
-)
+from zoo.cli.common import BadInput, add_presets, count, every_preset, option, progress
 from zoo.cli.export import needs_process, run_under_tensorflow
 from zoo.cli.presets import find_preset, model_name
 from zoo.files import cache_folder
@@ -47,27 +38,24 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     text = "address of the documentation, to link to (default: no links)"
     option(command, "--site URL", text)
     text = "address to serve at (default 127.0.0.1, which this machine alone can reach)"
-    option(command, "--host HOST", text)
-    option(command, "--port PORT", "(default 8650)", count)
+    option(command, "--host HOST", text, default="127.0.0.1")
+    option(command, "--port PORT", "(default 8650)", count, default=8650)
     option(command, "--open", "open the page in the browser")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Runs `zoo explore`."""
-    site = arguments.site
-    if site and not site.startswith(("https://", "http://")):
-        raise BadInput(f"--site should be an address, as https://…, received {site}")
-    given = ("host", "port", "open")
-    if arguments.export and (wrong := [x for x in given if getattr(arguments, x)]):
-        raise BadInput(f"--export serves nothing, received also {as_options(wrong)}")
     named = bool(arguments.preset or arguments.words)
-    chosen = _found(every_preset(arguments) if named else EXPLORED)
+    names = every_preset(arguments) if named else EXPLORED
+    folders = [(name, find_preset(name, "translate")) for name in names]
+    presets = [(model_name(name, folder), folder) for name, folder in folders]
+    if len(dict(presets)) < len(presets):
+        raise BadInput(f"model names must be unique, received {' '.join(names)}")
     if arguments.export:
-        with bad_input():
-            _write(arguments.export, chosen, site)
+        _write(arguments.export, presets, arguments.site)
         print(arguments.export)
     else:
-        _serve(chosen, arguments)
+        _serve(presets, arguments)
 
 
 def _write(folder: str | Path, presets: Presets, site: str | None) -> None:
@@ -80,16 +68,16 @@ def _write(folder: str | Path, presets: Presets, site: str | None) -> None:
 def _serve(presets: Presets, arguments: argparse.Namespace) -> None:
     from zoo.explorer.static_server import static_server
 
-    host, port = arguments.host or "127.0.0.1", arguments.port or 8650
+    host, port = arguments.host, arguments.port
     shown = f"http://{host}:{port}"
     with tempfile.TemporaryDirectory() as temporary:
         page = Path(temporary) / "page"
-        # What makes an address unusable comes before the work.
-        with bad_input(OSError, f"{shown} cannot be served, choose another by --port"):
+        try:  # before the work
             server = static_server(page, host, port)
+        except OSError as error:
+            raise BadInput(f"{shown} cannot be served: {error.strerror}") from error
         with server:
-            with bad_input():
-                _write(page, presets, arguments.site)
+            _write(page, presets, arguments.site)
             if host not in ("127.0.0.1", "localhost"):
                 progress(
                     f"warning: whoever can reach {host} can fetch these models; there "
@@ -133,12 +121,3 @@ def _export(preset: Path, folder: Path) -> None:
     from zoo.explorer.graphs import write_model
 
     write_model(zoo.load(preset), folder)
-
-
-def _found(names):
-    """Names and folders of presets that translate."""
-    found = [(name, find_preset(name, "translate")) for name in names]
-    named = [(model_name(name, folder), folder) for name, folder in found]
-    if len(dict(named)) < len(named):
-        raise BadInput(f"model names must be unique, received {' '.join(names)}")
-    return named

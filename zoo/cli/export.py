@@ -14,18 +14,17 @@ from zoo.cli.common import (
     BadInput,
     add_presets,
     as_options,
-    bad_input,
     count,
+    given_options,
     no_words,
+    number,
     option,
-    penalty,
     progress,
     split_presets,
 )
 from zoo.cli.presets import card_of, find_preset, load_task, model_name
 from zoo.files import StrPath, cache_folder
 from zoo.presets.card import digest
-from zoo.serving.protocol import TAKES
 
 HELP = "write a SavedModel that takes text, or ONNX graphs"
 EXAMPLE = "zoo export luong_local"
@@ -38,8 +37,8 @@ ENGINES: dict[str, dict[str, str]] = {"onnx": {}, "onnx-int8": {"quantize": "int
 # `zoo.serving.Limits`.
 _OPTIONS: dict[str, tuple[str, Any]] = {
     "beam_size K": ("hypotheses of the beam search (default 5)", count),
-    "length_penalty ALPHA": ("of Wu et al. 2016; 0 disables it (default 1)", penalty),
-    "coverage_penalty BETA": ("of Wu et al. 2016; 0 disables it (default 0)", penalty),
+    "length_penalty ALPHA": ("of Wu et al. 2016; 0 disables it (default 1)", number),
+    "coverage_penalty BETA": ("of Wu et al. 2016; 0 disables it (default 0)", number),
     "n_best N": ("results of translate_n_best (default: the beam size)", count),
     "max_length N": ("longest output (default: twice the source's, plus 10)", count),
     "max_source_length N": ("longer inputs are cut (default: the preset's)", count),
@@ -69,14 +68,16 @@ def run(arguments: argparse.Namespace) -> int | None:
     """Runs `zoo export`; returns the exit code of another process that exported."""
     (name,), words = split_presets(arguments)
     no_words(words[1:], arguments)
-    given = {form.split()[0]: None for form in _OPTIONS}
-    given = {name: getattr(arguments, name) for name in given}
-    given = {name: value for name, value in given.items() if value is not None}
-    (out,) = words or [FOLDERS[arguments.format]]
+    out = words[0] if words else FOLDERS[arguments.format]
+    options = given_options(arguments, (form.split()[0] for form in _OPTIONS))
+    wrong = [key for key in options if key != "quantize"]
+    if arguments.format == "onnx" and wrong:
+        raise BadInput(
+            "--format onnx takes the option --quantize, since limits are given to "
+            f"each call; received {as_options(wrong)}"
+        )
     warmup = not arguments.no_warmup
-    if not warmup and arguments.format != "savedmodel":
-        raise BadInput("--no-warmup goes with --format savedmodel")
-    return export_preset(name, out, arguments.format, warmup, **given)
+    return export_preset(name, out, arguments.format, warmup, **options)
 
 
 def export_preset(
@@ -93,74 +94,29 @@ def export_preset(
 
     Returns:
         The exit code of the process that exported, or None for this one.
-
-    Raises:
-        BadInput: if there is no such preset, or it cannot be exported like that.
-        ImportError: without the packages of an export.
     """
     from zoo import serving
-    from zoo.serving.export import export_folder as folder
 
     preset = find_preset(name)
-    _check_options(name, preset, form, options)
-    folder.require_packages(form)
-    if form == "savedmodel" and warmup:
-        folder.require_packages("warmup")
     if needs_process():
         return _export_elsewhere(name, out, form, warmup, options)
     dtype = options.pop("dtype", None)
     task = load_task(name, None, **({"dtype": dtype} if dtype else {}))
-    if form == "savedmodel" and (quantize := options.pop("quantize", None)):
-        task.quantize(quantize)
     progress(f"exporting {name}")
     path = Path(out) / model_name(name, preset)
-    with bad_input():
-        if form == "onnx":
-            card = card_of(preset)
-            options["card"] = card and card.to_dict()
-            version = serving.export_onnx(task, path, preset=digest(preset), **options)
-        else:
-            version = serving.export_savedmodel(
-                task, path, warmup, digest(preset), **options
-            )
-    print(version)
-    if form == "savedmodel":
-        _move_labels(path)
-    return None
-
-
-def _move_labels(path):
-    """Has a server's labels follow the export of a model."""
-    from zoo.serving.export import model_server as server
-
-    file = path.parent / server.MODELS
-    try:
-        if server.refresh_labels(path.parent, path.name):
-            progress(f"labelled it in {file}")
-    except ImportError as error:  # the export is done
-        progress(f"no label was changed in {file}: {error}")
-
-
-def _check_options(name, preset, form, options):
-    """Rejects options that a format or a preset's task lacks, before it is loaded."""
     if form == "onnx":
-        if wrong := [key for key in options if key != "quantize"]:
-            raise BadInput(
-                "--format onnx takes the option --quantize, since limits are given to "
-                f"each call; received {as_options(wrong)}"
-            )
-        return
-    if card := card_of(preset):
-        allowed = [*TAKES[card.task], "quantize", "dtype"]
-        if wrong := [key for key in options if key not in allowed]:
-            raise BadInput(
-                f"{name} ({card.task}) takes the options {as_options(allowed)}, "
-                f"received {as_options(wrong)}"
-            )
-    if options.get("quantize") == "float16":
-        raise BadInput(
-            "--quantize float16 goes with --format onnx; use --dtype float16"
-        )
+        card = card_of(preset)
+        options["card"] = card and card.to_dict()
+        print(serving.export_onnx(task, path, preset=digest(preset), **options))
+        return None
+    if quantize := options.pop("quantize", None):
+        task.quantize(quantize)
+    print(serving.export_savedmodel(task, path, warmup, digest(preset), **options))
+    from zoo.serving.export import model_server
+
+    if model_server.refresh_labels(path.parent, path.name):
+        progress(f"labelled it in {path.parent / model_server.MODELS}")
+    return None
 
 
 # === Engines ===
@@ -185,9 +141,8 @@ def use_engine(names: list[str], arguments: argparse.Namespace, task: str) -> li
         task: the task that the preset has to have.
 
     Raises:
-        BadInput: for several presets or a backend; if there is no such preset, it does
-            something else, or it cannot be exported.
-        ImportError: without the packages of an export.
+        BadInput: for several presets or a backend, or if the preset does something else
+            or cannot be exported.
     """
     engine = arguments.engine
     if engine == "keras":
@@ -195,14 +150,12 @@ def use_engine(names: list[str], arguments: argparse.Namespace, task: str) -> li
     if len(names) > 1 or arguments.backend:
         raise BadInput(f"--engine {engine} takes one preset and no --backend")
     from zoo.serving import versions
-    from zoo.serving.export import export_folder as folder
 
     [name] = names
     preset = find_preset(name, task)
     out = cache_folder() / "exports" / engine / digest(preset)[:16]
     model = out / model_name(name, preset)
     if not versions(model):
-        folder.require_packages("onnx")
         progress(f"exporting {name} to {out}, once")
         options = ENGINES[engine]
         if _export_elsewhere(str(preset), out, "onnx", True, options, sys.stderr):
@@ -218,16 +171,12 @@ def needs_process() -> bool:
     backend = configured_backend()
     if backend != "tensorflow":
         progress(f"Keras uses {backend}: exporting in a process with tensorflow")
-        return True
-    os.environ["KERAS_BACKEND"] = "tensorflow"
-    return False
+    return backend != "tensorflow"
 
 
 def _export_elsewhere(name, out, form, warmup, options, stdout=None):
     """Exports in a process under TensorFlow, and returns its exit code."""
-    words = ["export", name, str(out)]
-    if form == "savedmodel" and not warmup:
-        words.append("--no-warmup")
+    words = ["export", name, str(out), *([] if warmup else ["--no-warmup"])]
     for key, value in {"format": form, **options}.items():
         words += [f"--{key.replace('_', '-')}", str(value)]
     return run_under_tensorflow(words, stdout)

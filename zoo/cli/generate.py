@@ -2,16 +2,8 @@
 
 import argparse
 
-from zoo.cli.common import (
-    BadInput,
-    add_model_options,
-    bad_input,
-    count,
-    number,
-    option,
-    split_presets,
-)
-from zoo.cli.presets import is_export
+from zoo.checks import above_zero
+from zoo.cli.common import BadInput, add_model_options, count, number, option
 from zoo.cli.texts import add_texts, load_for_texts, places_in_warnings, run_texts
 
 HELP = "continue texts with a language model"
@@ -26,9 +18,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     text = "sample each word from the K most probable (default: the most probable word)"
     option(command, "--top-k K", text, count)
     text = "sample from the smallest set of words whose probabilities sum to P"
-    option(command, "--top-p P", text, number(0, 1, above=True))
+    option(command, "--top-p P", text, number)
     text = "divisor of the scores before sampling (default 1)"
-    option(command, "--temperature T", text, number(0, above=True))
+    option(command, "--temperature T", text, number)
     option(command, "--seed N", "seed of the sampling (default 0)", int, default=0)
     add_model_options(command)
 
@@ -40,19 +32,22 @@ def run(arguments: argparse.Namespace) -> None:
     """
     if arguments.top_k and arguments.top_p:
         raise BadInput("give --top-k or --top-p, not both")
-    (name,), _ = split_presets(arguments)
+    if arguments.temperature is not None:
+        above_zero("temperature", arguments.temperature)
+    if (arguments.top_p or 0) > 1:
+        raise BadInput(f"--top-p should be at most 1, received {arguments.top_p}")
     task, texts = load_for_texts(arguments, "generate")
     options = {"max_length": arguments.max_length} if arguments.max_length else {}
-    if is_export(name):
-        options |= _sampling(arguments)
-    else:
+    if hasattr(task, "compile"):
         task.compile(sampler=_sampler(arguments, task.backbone.vocabulary_size))
+    else:
+        options |= _sampling(arguments)
     size = arguments.batch_size
 
     def work(chunk):
         for start in range(0, len(chunk), size):
             lines, places = zip(*chunk[start : start + size], strict=True)
-            with places_in_warnings(places.__getitem__), bad_input():
+            with places_in_warnings(places.__getitem__):
                 continued = task.generate([*lines], **options)
             yield from (" ".join(text.splitlines()) for text in continued)
 
@@ -60,6 +55,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _sampling(arguments):
+    """The arguments of an export, which runs without Keras's samplers."""
     import numpy as np
 
     names = ("top_k", "top_p", "temperature")

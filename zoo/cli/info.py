@@ -4,11 +4,9 @@ import argparse
 import json
 from pathlib import Path
 
-from zoo import presets
 from zoo.cli.common import (
     BadInput,
     add_presets,
-    bad_input,
     no_words,
     option,
     print_json,
@@ -43,10 +41,9 @@ def run(arguments: argparse.Namespace) -> None:
     """Runs `zoo info`: prints a preset's card, or states in it what was unknown."""
     (name,), words = split_presets(arguments)
     no_words(words, arguments)
-    folder = find_preset(name)
     if arguments.license is not None or arguments.terms is not None:
-        _state(name, folder, arguments)
-    card = read_card(folder)
+        _state(name, arguments)
+    card = read_card(find_preset(name))
     if arguments.json:
         return print_json(card.to_dict())
     for label, value in _facts(card):
@@ -59,16 +56,13 @@ def run(arguments: argparse.Namespace) -> None:
     return None
 
 
-def _state(name, folder, arguments):
+def _state(name, arguments):
     """Writes licence and terms into the card of a model of one's own."""
     if not Path(name).expanduser().is_dir():
-        raise BadInput(
-            f"--license and --terms are for a model of your own, in a folder, received "
-            f"{name}"
-        )
+        raise BadInput(f"--license and --terms are for a folder, received {name}")
+    folder = find_preset(name)
     card = read_card(folder).to_dict()
     del card["files"]
-    unknown = [corpus for corpus in card["data"] if corpus["terms"] == UNSTATED]
     if arguments.license is not None:
         if card["license"] != UNSTATED:
             raise BadInput(
@@ -78,47 +72,46 @@ def _state(name, folder, arguments):
             )
         card["license"] = arguments.license
     if arguments.terms is not None:
+        unknown = [corpus for corpus in card["data"] if corpus["terms"] == UNSTATED]
         if not unknown:
             raise BadInput(f"the card of {name} states the terms of all data already")
         for corpus in unknown:
             corpus["terms"] = arguments.terms
-    with bad_input(presets.PresetError):
-        write_card(folder, card)
+    write_card(folder, card)
 
 
 def _facts(card):
+    yield "name", card.name
+    yield "title", card.title
     paper = card.paper
-    lines = [
-        ("name", card.name),
-        ("title", card.title),
-        ("paper", f"{paper['authors']}: {paper['title']}, {paper['year']}"),
-        ("", paper["url"]),
-        ("equations", card.equations),
-        ("class", card.architecture),
-        ("task", format_task(card)),
-        ("parameters", f"{card.sizes['parameters']:,}"),
-        ("vocabulary", f"{card.sizes['vocabulary']:,}"),
-        ("size", format_bytes(card.bytes)),
-        ("licence", card.license),
-        *(("data", f"{corpus['name']}: {corpus['terms']}") for corpus in card.data),
-        ("trained by", card.recipe),
-        ("", f"seed {card.seed}, commit {card.commit}, {card.date}"),
-        ("", f"{card.machine}, {card.training_time}"),
-        ("with", json.dumps(card.configuration, ensure_ascii=False)),
-    ]
+    yield "paper", f"{paper['authors']}: {paper['title']}, {paper['year']}"
+    yield "", paper["url"]
+    yield "equations", card.equations
+    yield "class", card.architecture
+    yield "task", format_task(card)
+    yield "parameters", f"{card.sizes['parameters']:,}"
+    yield "vocabulary", f"{card.sizes['vocabulary']:,}"
+    yield "size", format_bytes(card.bytes)
+    yield "licence", card.license
+    for corpus in card.data:
+        yield "data", f"{corpus['name']}: {corpus['terms']}"
+    yield "trained by", card.recipe
+    yield "", f"seed {card.seed}, commit {card.commit}, {card.date}"
+    yield "", f"{card.machine}, {card.training_time}"
+    yield "with", json.dumps(card.configuration, ensure_ascii=False)
     for score in card.scores:
         where = f"{score['data']} {score['split']}"
-        lines.append(("score", f"{score['metric']} {score['value']:.2f} on {where}"))
-        lines.append(("", score["signature"]))
-        lines.append(("", score["command"]))
+        yield "score", f"{score['metric']} {score['value']:.2f} on {where}"
+        yield "", score["signature"]
+        yield "", score["command"]
     if card.speed:
-        lines.append(("speed", f"{format_speed(card)}, {card.speed['machine']}"))
-        lines.append(("", card.speed["command"]))
-    lines.append(("about", card.description))
-    lines.append(("use", card.intended_use))
-    lines += [("weakness", line) for line in card.weaknesses]
+        yield "speed", f"{format_speed(card)}, {card.speed['machine']}"
+        yield "", card.speed["command"]
+    yield "about", card.description
+    yield "use", card.intended_use
+    for weakness in card.weaknesses:
+        yield "weakness", weakness
     for example in card.examples:
-        lines.append(("bad output", example["source"]))
-        lines.append(("  should be", example["reference"]))
-        lines.append(("  comes out", example["output"]))
-    return lines
+        yield "bad output", example["source"]
+        yield "  should be", example["reference"]
+        yield "  comes out", example["output"]

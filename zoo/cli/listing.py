@@ -1,7 +1,6 @@
 """The command `zoo list`."""
 
 import argparse
-import re
 import sys
 
 from zoo.cli.common import BadInput, option, print_json
@@ -10,8 +9,6 @@ from zoo.presets.card import SUMMARY, format_summary, format_task, short_paper
 
 HELP = "list the presets that can be loaded by name"
 EXAMPLE = "zoo list --licence apache-2.0"
-_WIDE = ("name", "paper", *SUMMARY)
-_WIDTH = 10_000  # no line is wrapped
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -34,31 +31,23 @@ def run(arguments: argparse.Namespace) -> None:
         print_json([card.to_dict() for card in cards])
         return
     wide = arguments.wide or not sys.stdout.isatty()
+    heads = SUMMARY if wide else ("task", "licence", "score")
     table = Table(box=None, pad_edge=False, padding=(0, 2 if wide else 1, 0, 0))
-    for head in _WIDE if wide else ("name", "paper", "task", "licence", "score"):
+    for head in ("name", "paper", *heads):
         table.add_column(head, no_wrap=wide or head == "name")
     for card in cards:
-        scores = [f"{score['metric']} {score['value']:.1f}" for score in card.scores]
-        columns = (
-            format_summary(card, f"{card.sizes['parameters']:,}")
-            if wide
-            else (format_task(card), card.license, "".join(scores[:1]))
-        )
+        if wide:
+            columns = format_summary(card, f"{card.sizes['parameters']:,}")
+        else:
+            scores = [f"{s['metric']} {s['value']:.1f}" for s in card.scores[:1]]
+            columns = (format_task(card), card.license, *(scores or [""]))
         table.add_row(card.name, short_paper(card), *columns)
-    console = Console(
-        file=sys.stdout,
-        width=_WIDTH if wide else None,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
     # Captured: rich would end a process whose output is closed in its own way.
+    console = Console(
+        width=10_000 if wide else None, highlight=False, markup=False, emoji=False
+    )
     with console.capture() as capture:
         console.print(table)
-        if not wide:
-            console.print(
-                "zoo info NAME prints a preset's card; zoo list --wide adds columns."
-            )
     for line in capture.get().splitlines():
         print(line.rstrip())
 
@@ -67,16 +56,17 @@ def _licensed(cards, wanted):
     """Returns the cards under any of these licences, with a version or without."""
     if not wanted:
         return cards
-
-    def spellings(card):
-        licence = card.license.lower()
-        return {licence, re.sub(r"-[0-9.]+$", "", licence)}
-
-    for licence in wanted:
-        if not any(licence.lower() in spellings(card) for card in cards):
-            raise BadInput(
-                f"there is no preset under the licence {licence!r}; there are those "
-                f"under {', '.join(sorted({card.license for card in cards}))}"
-            )
     wanted = {licence.lower() for licence in wanted}
-    return [card for card in cards if wanted & spellings(card)]
+
+    def fits(card):
+        kind, _, version = card.license.lower().rpartition("-")
+        versionless = {kind} if version.replace(".", "").isdigit() else set()
+        return wanted & {card.license.lower(), *versionless}
+
+    found = [card for card in cards if fits(card)]
+    if not found:
+        raise BadInput(
+            f"there is no preset under {' or '.join(sorted(wanted))}; there are those "
+            f"under {', '.join(sorted({card.license for card in cards}))}"
+        )
+    return found

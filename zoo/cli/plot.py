@@ -4,20 +4,18 @@ import argparse
 from pathlib import Path
 
 from zoo import analysis
-from zoo.analysis.figure import check_ending, need_matplotlib, short_names
+from zoo.analysis.figure import check_ending, short_names
 from zoo.cli.common import (
     BadInput,
     add_presets,
     add_search,
-    bad_input,
-    check_search,
     option,
     progress,
     search_options,
     split_presets,
 )
 from zoo.cli.export import add_engine, use_engine
-from zoo.cli.presets import describe, load_translator
+from zoo.cli.presets import load_translator
 from zoo.cli.texts import check_files, places_in_warnings
 
 HELP = "draw alignments or training curves as a picture"
@@ -53,38 +51,37 @@ def run(arguments: argparse.Namespace) -> None:
         raise BadInput(
             "give PRESET and TEXT, or --json, or --log (see zoo plot --help)"
         )
-    with bad_input():
-        check_ending(arguments.output)
+    check_ending(arguments.output)
     check_files(arguments.json or [], arguments.output)
-    records = [_record(path) for path in arguments.json or []]
-    captioned = any(hasattr(record, "image") for record in records)
-    if captioned and len(records) > 1:
-        raise BadInput(f"--json draws one caption, received {len(records)} files")
-    need_matplotlib()
     if arguments.log:
-        with bad_input((ValueError, OSError)):
-            figure = analysis.plot_training(arguments.log)
-    elif captioned:
-        [record] = records
-        figure = record.plot(words=not arguments.pieces, title=record.text)
-    elif records:
-        titles = [Path(path).stem for path in arguments.json]
-        figure = analysis.plot_alignments(records, titles, _words(arguments))
+        figure = analysis.plot_training(arguments.log)
+    elif arguments.json:
+        figure = _records(arguments)
     else:
         figure = _alignments(arguments)
     analysis.save(figure, arguments.output)
     print(arguments.output)
 
 
-def _record(path):
-    """Reads a JSON file: a translation or a caption."""
+def _records(arguments):
+    """Draws what JSON files hold: translations or a caption."""
     from zoo.decoding import Caption, Translation  # here, since they import NumPy
     from zoo.decoding.records import read_object
 
-    with bad_input((ValueError, OSError), f"{path}"):
+    records = []
+    for path in arguments.json:
         text = Path(path).read_text(encoding="utf-8")
-        kind = Caption if "image" in read_object(text) else Translation
-        return kind.from_json(text)
+        try:
+            kind = Caption if "image" in read_object(text) else Translation
+            records.append(kind.from_json(text))
+        except ValueError as error:
+            raise BadInput(f"{path}: {error}") from error
+    if any(isinstance(record, Caption) for record in records):
+        if len(records) > 1:
+            raise BadInput(f"--json draws one caption, received {len(records)} files")
+        return records[0].plot(words=not arguments.pieces, title=records[0].text)
+    titles = [Path(path).stem for path in arguments.json]
+    return analysis.plot_alignments(records, titles, _words(arguments))
 
 
 def _words(arguments):
@@ -95,16 +92,11 @@ def _alignments(arguments):
     names, texts = split_presets(arguments, several=True)
     if not texts:
         raise BadInput("give both PRESET and TEXT (see zoo plot --help)")
-    check_search(arguments)
-    for name in names:
-        describe(name, "translate")
-    tasks = {}
-    for name in dict.fromkeys(names):
-        engine = use_engine([name], arguments, "translate")
-        tasks[name] = load_translator(engine, arguments.backend)
     texts = [" ".join(text.splitlines()) for text in texts]
     results = {}
-    for name, task in tasks.items():
+    for name in dict.fromkeys(names):
+        engine = use_engine([name], arguments, "translate")
+        task = load_translator(engine, arguments.backend)
         progress(f"translating with {name}")
         with places_in_warnings(lambda i: f"TEXT {i + 1}"):
             results[name] = task.translate(

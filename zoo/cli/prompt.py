@@ -2,15 +2,13 @@
 
 import argparse
 import contextlib
-import re
 import sys
 from collections.abc import Callable, Iterable
 
-from zoo.cli.common import BadInput, progress
+from zoo.cli.common import progress
 from zoo.files import cache_folder
 
 HISTORY = "history"  # a file in the cache folder
-_MOST_LINES = 1000  # of the history
 _HELP = """\
 :help   show this
 :quit   end, as Ctrl-D does
@@ -40,8 +38,6 @@ def answer_typed_lines(work: Callable[[list[tuple[str, str]]], Iterable[str]]) -
                     break
                 if line == ":help":
                     print(_HELP)
-                elif re.match(r":\w", line):
-                    raise BadInput(f"no command {line}: :help shows those there are")
                 elif line:
                     number += 1
                     for answer in work([(line, f"line {number}")]):
@@ -51,7 +47,7 @@ def answer_typed_lines(work: Callable[[list[tuple[str, str]]], Iterable[str]]) -
                 break
             except KeyboardInterrupt:
                 print()
-            except (BadInput, ValueError) as error:
+            except ValueError as error:
                 progress(f"error: {error}")
 
 
@@ -69,7 +65,7 @@ def _history():
     try:
         yield
     finally:
-        readline.set_history_length(_MOST_LINES)
+        readline.set_history_length(1000)
         with contextlib.suppress(OSError):  # a folder that cannot be written
             path.parent.mkdir(parents=True, exist_ok=True)
             readline.write_history_file(path)

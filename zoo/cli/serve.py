@@ -10,7 +10,6 @@ from zoo.cli.common import (
     BadInput,
     add_presets,
     as_options,
-    bad_input,
     count,
     every_preset,
     option,
@@ -150,10 +149,9 @@ def _choose_engine(arguments):
             )
     if arguments.engine == "ray" and not arguments.intra_op_threads:
         raise BadInput("--intra-op-threads 0 goes with --engine tensorflow")
-    with bad_input():
-        names = "replicas", "min_replicas", "max_replicas"
-        replicas = {name: getattr(arguments, name) for name in names}
-        read_options({"models": {"": ""}, **replicas})
+    names = "replicas", "min_replicas", "max_replicas"
+    replicas = {name: getattr(arguments, name) for name in names}
+    read_options({"models": {"": ""}, **replicas})
 
 
 def _format(arguments, names):
@@ -210,8 +208,7 @@ def _to_serve(name, folder):
     if not existing:
         return served, f"{served} is not in {folder} yet"
     newest = folder / served / str(existing[-1])
-    with bad_input():
-        exported_preset = _preset_of(newest)
+    exported_preset = _preset_of(newest)
     if exported_preset is None:  # by `export_savedmodel` or `export_onnx`
         progress(f"{newest} doesn't say what preset it is of: serving it as it is")
     if exported_preset in (None, digest(preset)):
@@ -221,12 +218,11 @@ def _to_serve(name, folder):
 
 def _is_served_as_graphs(name):
     """Returns whether Ray's server takes a preset's ONNX export, as far as is known."""
-    from zoo import presets
     from zoo.serving.protocol import SERVED_GRAPHS
 
     card = None
     # What is no preset is exported already.
-    with contextlib.suppress(BadInput, presets.PresetError):
+    with contextlib.suppress(ValueError):
         card = card_of(find_preset(name))
     return card is None or card.task in SERVED_GRAPHS
 

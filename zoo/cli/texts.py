@@ -13,17 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from zoo.cli.common import (
-    BadInput,
-    add_presets,
-    bad_input,
-    option,
-    progress,
-    split_presets,
-)
+from zoo.cli.common import BadInput, add_presets, option, progress, split_presets
 from zoo.cli.presets import load_task
 from zoo.cli.prompt import answer_typed_lines, in_terminal
-from zoo.files import lock
 from zoo.strings import counted
 
 T = TypeVar("T")
@@ -77,26 +69,18 @@ def run_texts(
     """
     if not texts and in_terminal(arguments):
         return answer_typed_lines(work)
-    inputs = arguments.input or [*STANDARD]
-    typed = not texts and inputs == [*STANDARD] and sys.stdin.isatty()
-    if typed:
-        progress("type a line and press Enter; Ctrl-D ends")
-    # What is typed is answered at once.
-    size = 1 if typed else _BATCHES_AT_ONCE * arguments.batch_size
     done, began = 0, time.perf_counter()
-    lines = _lines(texts, inputs)
+    lines = _lines(texts, arguments.input or STANDARD)
+    size = _BATCHES_AT_ONCE * arguments.batch_size
     with open_output(arguments.output) as output:
         while chunk := list(itertools.islice(lines, size)):
-            for answer in work(chunk):
-                output.write(f"{answer}\n")
+            output.writelines(f"{answer}\n" for answer in work(chunk))
             output.flush()
             done += len(chunk)
-            if not typed:
-                seconds = time.perf_counter() - began
-                progress(f"{counted(done, 'line')} in {seconds:.1f} s")
-    if not done and not typed:
-        names = " and ".join(STANDARD.get(path, path) for path in inputs)
-        progress(f"nothing to do: {names} is empty")
+            seconds = time.perf_counter() - began
+            progress(f"{counted(done, 'line')} in {seconds:.1f} s")
+    if not done:
+        progress("nothing to do: the input is empty")
     return None
 
 
@@ -153,10 +137,9 @@ def _lines(texts, paths):
     for path in () if texts else paths:
         name = STANDARD.get(path, path)
         file = sys.stdin.buffer if path in STANDARD else Path(path)
-        with bad_input():
-            lines = read_lines(file, name=name)
-            for number, line in enumerate(lines, start=1):
-                yield line, f"line {number} of {name}"
+        lines = read_lines(file, name=name)
+        for number, line in enumerate(lines, start=1):
+            yield line, f"line {number} of {name}"
 
 
 # === Files ===
@@ -170,76 +153,39 @@ def check_files(inputs: Sequence[str], output: str | None) -> None:
     for path in inputs:
         if path in STANDARD:
             continue
-        with bad_input(OSError, f"cannot read {path}"):
-            os.stat(path)  # noqa: PTH116  # Path("") is the working folder
-        if os.path.isdir(path):
-            raise BadInput(f"cannot read {path}: it is a folder")
-        if not os.access(path, os.R_OK):
-            raise BadInput(f"cannot read {path}: no permission")
-        for written in (output, output and _partial(output)):
-            if written and os.path.exists(written) and os.path.samefile(path, written):
-                raise BadInput(
-                    f"--output would overwrite its own --input, received {path}"
-                )
-    if not output:
-        return
-    folder = str(Path(os.path.realpath(output)).parent)
-    if not os.path.isdir(folder):
-        raise BadInput(f"cannot write {output}: there is no such folder")
-    if os.path.isdir(output):
-        raise BadInput(f"cannot write {output}: it is a folder")
-    for needed in (output, folder) if os.path.exists(output) else (folder,):
-        if not os.access(needed, os.W_OK):
-            raise BadInput(f"cannot write {output}: no permission to write {needed}")
-
-
-def _partial(path):
-    return f"{os.path.realpath(path)}.part"
+        if os.path.isdir(path) or not os.access(path, os.R_OK):
+            raise BadInput(f"cannot read {path}: it is no file, or not readable")
+        if output and os.path.exists(output) and os.path.samefile(path, output):
+            raise BadInput(f"the output would overwrite its own input, received {path}")
+    if output:
+        folder = Path(os.path.realpath(output)).parent
+        if os.path.isdir(output) or not os.access(folder, os.W_OK | os.X_OK):
+            raise BadInput(f"cannot write {output}: it is a folder, or {folder} none")
 
 
 @contextlib.contextmanager
 def open_output(path: str | None) -> Iterator[Any]:
     """Opens the output file, or standard output.
 
-    The file is written to `PATH.part`, which other processes cannot write meanwhile,
-    and renamed once complete; an existing file is kept until then. A device or a pipe
-    is written directly.
+    The file is written to `PATH.PROCESS.part` and renamed once complete; an existing
+    file is kept until then. A device or a pipe is written directly.
     """
     if not path:
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
         yield sys.stdout
         return
-    if os.path.exists(path) and not os.path.isfile(path):
-        with Path(path).open("w", encoding="utf-8", newline="\n") as file:
+    direct = os.path.exists(path) and not os.path.isfile(path)
+    part = Path(path if direct else f"{os.path.realpath(path)}.{os.getpid()}.part")
+    try:
+        with part.open("w", encoding="utf-8", newline="\n") as file:
             yield file
-        return
-    part = Path(_partial(path))
-    with os.fdopen(_lock(part), "w", encoding="utf-8", newline="\n") as file:
-        file.truncate(0)
-        try:
-            yield file
-            file.flush()
-            if os.path.exists(path):
-                shutil.copymode(path, part)
-            part.replace(os.path.realpath(path))
-        except BaseException:
-            if part.stat().st_size:
-                progress(f"{path} is unchanged; the partial output is in {part}")
-            else:
-                part.unlink()
-            raise
-
-
-def _lock(path):
-    """Returns a descriptor of a file that other processes cannot write meanwhile."""
-    for _ in range(9):
-        try:
-            descriptor = lock(path, os.O_RDWR | os.O_CREAT)
-        except BlockingIOError:
-            break
-        # Another process may have finished and renamed the file.
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(descriptor), path.stat()):
-                return descriptor
-        os.close(descriptor)
-    raise BadInput(f"another process is writing to {path}")
+    except BaseException:
+        if part.is_file() and not part.stat().st_size:
+            part.unlink()
+        elif not direct:
+            progress(f"{path} is unchanged; the partial output is in {part}")
+        raise
+    if not direct:
+        if os.path.exists(path):
+            shutil.copymode(path, part)
+        part.replace(os.path.realpath(path))

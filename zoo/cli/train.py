@@ -4,9 +4,8 @@ import argparse
 import re
 from pathlib import Path
 
-from zoo.cli.common import BadInput, Parser, bad_input
-from zoo.cli.presets import find_preset
-from zoo.presets.card import CARD_FILE, read_card
+from zoo.cli.common import BadInput, Parser
+from zoo.cli.presets import card_of, find_preset
 from zoo.strings import did_you_mean
 from zoo.training.config import read_configuration
 from zoo.training.recipe import load_recipe
@@ -50,11 +49,9 @@ def with_recipe(words: list[str]) -> list[str]:
 def run(arguments: argparse.Namespace) -> int | None:
     """Runs `zoo train`; returns the recipe's exit code."""
     name, options = arguments.recipe, arguments.options
-    if not name:
-        if options == ["--list"]:
-            return print("\n".join(recipes()))
-        name = _recipe_of_options(options)
-    path = _recipe(name)
+    if not name and options == ["--list"]:
+        return print("\n".join(recipes()))
+    path = _recipe(name or _recipe_of_options(options))
     recipe = getattr(load_recipe(path), "RECIPE", None)
     if recipe is None:
         raise BadInput(f"a recipe's file defines RECIPE, received {path}")
@@ -62,18 +59,14 @@ def run(arguments: argparse.Namespace) -> int | None:
 
 
 def _recipe(name):
-    if name.endswith(".py"):
-        path = Path(name)
-        if path.is_file():
-            return path
-        raise BadInput(f"no recipe file {name}")
-    paths = recipes()
-    if name not in paths:
+    if name.endswith(".py") and Path(name).is_file():
+        return Path(name)
+    if name not in recipes():
         raise BadInput(
-            f"unknown recipe{did_you_mean(name, paths)}; allowed are the path of a .py "
-            f"file and the names [{', '.join(paths)}]; received {name!r}"
+            f"no recipe {name!r}{did_you_mean(name, recipes())}; allowed are the path "
+            f"of a .py file and the names [{', '.join(recipes())}]"
         )
-    return paths[name]
+    return recipes()[name]
 
 
 def _recipe_of_options(options):
@@ -83,37 +76,21 @@ def _recipe_of_options(options):
     parser.add_argument("--from", dest="start", metavar="PRESET")
     given = parser.parse_known_args(options)[0]
     if given.resume is not None:
-        return _recipe_of_run(given.resume)
-    if given.start is not None:
-        return _recipe_of_preset(given.start)
-    raise BadInput(
-        "train needs a recipe before its options, --from PRESET or --resume DIR; the "
-        f"recipes are [{', '.join(recipes())}], or the path of a .py file"
-    )
-
-
-def _recipe_of_preset(name):
-    """Returns the name of the recipe that trained a preset."""
-    folder = find_preset(name)
-    card = read_card(folder) if (folder / CARD_FILE).is_file() else None
-    # The command that trained it: "python recipes/NAME.py …" or "zoo train NAME …".
-    for word in re.findall(r"\w+", card.recipe) if card else ():
+        name, names = given.resume, [read_configuration(given.resume)["recipe"]["name"]]
+    elif given.start is not None:
+        # The command that trained it: "python recipes/NAME.py …" or "zoo train NAME …".
+        name, card = given.start, card_of(find_preset(given.start))
+        names = re.findall(r"\w+", card.recipe) if card else []
+    else:
+        raise BadInput(
+            "train needs a recipe before its options, --from PRESET or --resume DIR; "
+            f"the recipes are [{', '.join(recipes())}], or the path of a .py file"
+        )
+    for word in names:
         if word in recipes():
             return word
+    # A folder must not determine which other code runs.
     raise BadInput(
-        f"{name} doesn't tell which recipe trained it: name one, zoo train RECIPE "
-        f"--from {name}; the recipes are [{', '.join(recipes())}]"
-    )
-
-
-def _recipe_of_run(folder):
-    """Returns the recipe's name for the run in a folder."""
-    with bad_input():
-        name = read_configuration(folder)["recipe"]["name"]
-    if name in recipes():
-        return name
-    # A run's folder must not determine which other code runs.
-    raise BadInput(
-        f"the recipe of {folder} is not one of zoo's [{', '.join(recipes())}]: give "
-        f"its file, zoo train FILE.py --resume {folder}; received {name!r}"
+        f"the recipe of {name} is not one of zoo's [{', '.join(recipes())}]: give it, "
+        f"as in zoo train FILE.py {' '.join(options)}"
     )

@@ -1,13 +1,11 @@
 """The command `zoo translate`."""
 
 import argparse
-from typing import Any
 
 from zoo.cli.common import (
     add_search,
-    bad_input,
-    check_search,
     count,
+    given_options,
     option,
     progress,
     search_options,
@@ -16,7 +14,7 @@ from zoo.cli.common import (
 from zoo.cli.export import add_engine, use_engine
 from zoo.cli.presets import load_translator
 from zoo.cli.prompt import in_terminal
-from zoo.cli.texts import Chunk, add_texts, check_texts, run_texts, skip_empty
+from zoo.cli.texts import add_texts, check_texts, run_texts, skip_empty
 
 HELP = "translate text with a preset, or with several as an ensemble"
 EXAMPLE = 'zoo translate luong_local "A dog runs through the snow."'
@@ -51,46 +49,31 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Runs `zoo translate`."""
     terminal = in_terminal(arguments)
-    default = _DEFAULT if terminal else None
-    names, texts = split_presets(arguments, several=True, default=default)
-    prompt = terminal and not texts
+    if terminal and not arguments.words and not arguments.preset:
+        progress(f"no preset given: using {_DEFAULT} (zoo list shows others)")
+        arguments.preset = [_DEFAULT]
+    names, texts = split_presets(arguments, several=True)
     check_texts(arguments, texts)
-    check_search(arguments, arguments.n_best)
     names = use_engine(names, arguments, "translate")
     task = load_translator(names, arguments.backend)
-    if arguments.prefix or arguments.banned:
-        with bad_input():  # checked against the vocabulary
-            task.translate([""], **search_options(arguments, *_OPTIONS))
+    arguments.alignments |= terminal and not texts
+    options = search_options(arguments) | given_options(arguments, _OPTIONS)
+    options["n_best"] = arguments.n_best
+    options["return_details"] = arguments.alignments or arguments.n_best > 1
     first = 0
 
     def work(chunk):
         nonlocal first
-        results = translate_chunk(task, chunk, arguments)
+        results = skip_empty(chunk, lambda lines: task.translate(lines, **options))
         for number, result in enumerate(results, start=first):
             yield from _formatted(result, number, arguments)
         first += len(chunk)
 
-    arguments.alignments |= prompt
     if arguments.alignments:
         from zoo.decoding.alignment_text import SHADES_KEY
 
         progress(SHADES_KEY)
     run_texts(arguments, texts, work)
-
-
-def translate_chunk(
-    task: Any, chunk: Chunk, arguments: argparse.Namespace
-) -> list[Any]:
-    """Translates lines by the arguments of `zoo translate`; an empty one gives None."""
-    return skip_empty(
-        chunk,
-        lambda lines: task.translate(
-            lines,
-            n_best=arguments.n_best,
-            return_details=arguments.alignments or arguments.n_best > 1,
-            **search_options(arguments, *_OPTIONS),
-        ),
-    )
 
 
 def _formatted(result, number, arguments):
@@ -101,10 +84,9 @@ def _formatted(result, number, arguments):
         for record in result or []:
             yield f"{number} ||| {record.text} ||| {record.score:.4f}"
             yield from _alignment(record, arguments)
-    elif arguments.alignments:
-        yield "" if result is None else result.text
-        if result is not None:
-            yield from _alignment(result, arguments)
+    elif arguments.alignments and result is not None:
+        yield result.text
+        yield from _alignment(result, arguments)
     else:
         yield result or ""
 

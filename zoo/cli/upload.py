@@ -3,7 +3,7 @@
 import argparse
 
 from zoo import presets
-from zoo.cli.common import BadInput, bad_input, option, progress
+from zoo.cli.common import BadInput, option, progress
 from zoo.presets.card import read_card, unstated
 
 HELP = "put a preset on Hugging Face, with its card and scores"
@@ -25,14 +25,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Runs `zoo upload`: verifies and uploads a preset, and prints the address."""
-    name = arguments.preset
-    with bad_input(keep=(presets.PresetError, OSError)):
-        folder = presets.locate(name)
+    folder = presets.locate(arguments.preset)
     if missing := unstated(read_card(folder).to_dict()):
         raise BadInput(
-            f"the card of {name} lacks {' and '.join(missing)}; state it by zoo info "
-            f"{name} --license ID --terms TEXT"
+            f"the card of {arguments.preset} lacks {' and '.join(missing)}; state it "
+            f"by zoo info {arguments.preset} --license ID --terms TEXT"
         )
     progress(f"uploading {folder} to {arguments.handle}")
-    with bad_input(keep=(presets.PresetError, OSError)):
-        print(presets.upload(folder, arguments.handle, arguments.private))
+    print(presets.upload(folder, arguments.handle, arguments.private))

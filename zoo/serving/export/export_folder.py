@@ -12,7 +12,6 @@ from typing import Any
 
 from zoo.files import StrPath
 from zoo.serving.protocol import INSTALL, SIGNATURES
-from zoo.text.translation_arrays import needed_preprocessor
 
 EXTRA = "assets.extra"  # where TensorFlow Serving looks for its own files
 METADATA = "zoo.json"
@@ -106,6 +105,8 @@ def check_export(task: Any, form: str) -> None:
         ImportError: if a package is missing; the message names the extra.
         RuntimeError: under another backend than TensorFlow.
     """
+    from zoo.text.translation_arrays import needed_preprocessor  # with NumPy
+
     if getattr(task, "task_name", None) not in SIGNATURES:
         raise TypeError(
             "An exported model must be a Translator, RecurrentCausalLM, BiRNNTagger, "
