@@ -126,6 +126,12 @@ def test_each_epoch_has_its_own_statistics_in_the_logs():
     assert history.history["learning_rate"] == [0.0, 0.0]
 
 
+def test_a_gradient_of_nan_is_the_highest():
+    model = make(keras.optimizers.SGD(0.1))
+    model.fit(X[:4] * np.nan, Y[:4], verbose=0)
+    assert np.isnan(read_statistics(model.optimizer)["gradient_norm_max"])
+
+
 def test_other_optimizers_have_none():
     model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
     model.compile("sgd", "mse")

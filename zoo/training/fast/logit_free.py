@@ -4,7 +4,7 @@ from typing import Any
 
 import keras
 
-from zoo.backend import Shape, Tensor
+from zoo.backend import Tensor
 from zoo.models.backbone import RestoreOnError
 from zoo.tasks.translator import Seq2SeqTask
 from zoo.training.fast.process import give_back_large_buffers
@@ -63,17 +63,8 @@ class LogitFreeTrainer(RestoreOnError, keras.Model):
     def backbone(self) -> Any:
         return self.task.backbone
 
-    def build(self, input_shape: Shape | None = None) -> None:
-        self.built = True
-
     def check_trainable(self) -> None:
-        """See `RestoreOnError`; what is quantized is named before what it freezes.
-
-        Raises:
-            ValueError: if the output layer has been quantized since, or if layers have
-                been frozen or freed.
-        """
-        self.backbone.check_plain_output()
+        self.backbone.check_plain_output()  # named before what quantizing freezes
         super().check_trainable()
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
@@ -134,12 +125,11 @@ def compile_for_training(
         >>> trained.loss.smoothing
         0.1
     """
-    if loss is None:
-        loss = SmoothedCrossEntropy(**smoothing)
-    elif smoothing:
+    if loss is not None and smoothing:
         raise TypeError(
             f"A given loss takes no further arguments. Received: {smoothing}"
         )
+    loss = SmoothedCrossEntropy(**smoothing) if loss is None else loss
     if LogitFreeTrainer.serves(model, loss):
         model = LogitFreeTrainer(model)
     give_back_large_buffers(model)
@@ -148,12 +138,8 @@ def compile_for_training(
         optimizer, loss = distribution.optimizer(optimizer), distribution.loss(loss)
     alone = distribution is None or distribution.devices == 1
     by_shape = keras.backend.backend() == "tensorflow" and alone
-    model.compile(
-        optimizer=optimizer,
-        loss=loss,
-        weighted_metrics=[],
-        jit_compile=True if by_shape else "auto",
-    )
+    jit_compile = True if by_shape else "auto"
+    model.compile(optimizer, loss, weighted_metrics=[], jit_compile=jit_compile)
     if by_shape:
         _compile_by_shape(model)
     # Other models may carry states along.

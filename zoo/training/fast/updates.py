@@ -100,8 +100,7 @@ def prepare_optimizer(
         # Keras averages after each batch, `accumulation` times for each update.
         momentum = ema ** (1 / accumulation)
         config |= {"use_ema": True, "ema_momentum": momentum}
-    cls: Any = type(fuse(optimizer))
-    return _tracked(cls).from_config(config)
+    return _tracked(type(fuse(optimizer))).from_config(config)
 
 
 @functools.cache
@@ -131,7 +130,8 @@ class _Tracked:
         norm = ops.stop_gradient(_over_replicas(global_norm(grads)))
         self.norm_sum.assign_add(norm)
         # Not `maximum`: XLA's, on a CPU, passes over NaN.
-        self.norm_max.assign(ops.where(norm <= self.norm_max, self.norm_max, norm))
+        highest = self.norm_max.value
+        self.norm_max.assign(ops.where(norm <= highest, highest, norm))
         self.norm_count.assign_add(1.0)
         self.last_rate.assign(ops.cast(self.learning_rate, "float32"))
         return super().apply(grads, trainable_variables)
@@ -160,9 +160,8 @@ def read_statistics(optimizer: Any, reset: bool = True) -> dict[str, float]:
     )
     if not count:
         return {}
-    if reset:
-        for counter in counters:
-            counter.assign(0.0)
+    for counter in counters if reset else ():
+        counter.assign(0.0)
     return {
         "gradient_norm": total / count,
         "gradient_norm_max": highest,
