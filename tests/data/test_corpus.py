@@ -65,15 +65,6 @@ def test_where_downloads_go(public, tmp_path, monkeypatch):
     assert (tmp_path / ".cache" / "zoo" / "multi30k" / "train.en").is_file()
 
 
-def test_zoo_data_dir_is_used_instead_of_a_download(public, tmp_path, monkeypatch):
-    monkeypatch.setenv("ZOO_DATA_DIR", str(tmp_path / "own"))
-    (tmp_path / "own" / "multi30k").mkdir(parents=True)
-    for language, text in (("en", "Mine.\n"), ("de", "Meins.\n")):
-        (tmp_path / "own" / "multi30k" / f"train.{language}").write_text(text)
-    assert list(load("multi30k")) == [("Mine.", "Meins.")]
-    assert not public.requests
-
-
 def test_another_content_is_refused(public, tmp_path):
     public.files["/raw/train.de.gz"] = gzip.compress(b"Ein Wolf.\nEine Katze.\n")
     with pytest.raises(CorpusError) as error:

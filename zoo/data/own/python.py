@@ -34,8 +34,8 @@ def python_part(kind: Kind, data: Any) -> Part:
             yield number, kind.item(cells, f"[{number}]")
 
     if codes is None:
-        known = kind.aligned and chosen
-        codes = language_codes(chosen, True) if known else (UNKNOWN, UNKNOWN)
+        named = kind.aligned and chosen
+        codes = language_codes(chosen, True) if named else (UNKNOWN, UNKNOWN)
     return Part(kind, "the data", items, codes, unit=kind.name)
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from zoo.data.errors import CorpusError
-from zoo.data.languages import is_language
 from zoo.data.lines import has_control, tidy
 from zoo.data.own.tables import TABLES
 from zoo.strings import composed, counted, describe
@@ -76,15 +75,16 @@ class Part:
         return (item for _, item in self.rows())
 
 
-def language_codes(names: Sequence[Any], known: bool = False) -> tuple[str, str]:
-    """Returns the two names that may be languages' codes; "und" for others."""
+def language_codes(names: Sequence[Any], columns: bool = False) -> tuple[str, str]:
+    """Returns the two names that may be languages' codes; "und" for others.
+
+    Of a table's columns, only those of two letters may, as "de" or "pt_BR".
+    """
+    letters = "[a-z]{2}" if columns else "[a-z]{2,3}"
+    code = re.compile(f"{letters}([-_][A-Za-z0-9]{{2,8}})*")
     source, target = (
-        code
-        if re.fullmatch(r"[a-z]{2,3}([-_][A-Za-z0-9]{2,8})*", code)
-        and code not in _OTHER_SUFFIXES
-        and (not known or is_language(code))
-        else UNKNOWN
-        for code in map(str, names)
+        name if code.fullmatch(name) and name not in _OTHER_SUFFIXES else UNKNOWN
+        for name in map(str, names)
     )
     return source, target
 

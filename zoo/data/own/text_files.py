@@ -145,7 +145,7 @@ def file_part(kind: Kind, files: TextFiles) -> Part:
     table = Table(path, kind.chosen, kind.defaults)
     codes = language_codes(["", ""])
     if kind.aligned and not table.headless:
-        codes = language_codes(table.columns, known=True)
+        codes = language_codes(table.columns, columns=True)
     rows = partial(_table_items, kind, table)
     return Part(kind, name, rows, codes, files.weight, note=table.note)
 
