@@ -1,7 +1,5 @@
 """The explorer's folder, in headless Chromium: its strings are Python's."""
 
-import functools
-import http.server
 import json
 import os
 import random
@@ -20,6 +18,7 @@ from tests.serving.conftest import needs_tensorflow
 from zoo.data.generated.dates import date_pairs
 from zoo.explorer.folder import MODELS, STATIC, write_folder
 from zoo.explorer.graphs import write_model
+from zoo.explorer.static_server import static_server
 from zoo.presets import list_presets
 
 SENTENCES = EXPLORER.parent / "docs" / "multi30k" / "transformer-de-en.txt"
@@ -44,10 +43,7 @@ def served():
     servers = []
 
     def serve(folder):
-        handler = functools.partial(
-            http.server.SimpleHTTPRequestHandler, directory=str(folder.parent)
-        )
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        server = static_server(folder.parent, port=0)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         servers.append(server)
         return f"http://127.0.0.1:{server.server_port}/{folder.name}/"

@@ -65,19 +65,6 @@ def test_errors_are_counted_by_code(server):
     assert "1 INVALID_ARGUMENT, 1 UNAVAILABLE" in run.row("x", 1)
 
 
-def test_a_row_ends_at_its_limit(monkeypatch):
-    clock = [0.0]
-    monkeypatch.setattr(load.time, "perf_counter", lambda: clock[0])
-
-    def ask(texts):
-        clock[0] += 1
-        return texts
-
-    run = load.Run(lambda: ask, 1, load.take(TEXTS, 1, 1000), limit=10)
-    assert len(run.seconds) == run.wall == 10
-    assert run.row("x", 1).split(" | ")[3] == "10"
-
-
 def test_an_overload_sends_at_its_rate():
     lock, answered = threading.Lock(), []
 
@@ -95,21 +82,6 @@ def test_different_answers_are_seen():
     run = load.Run(lambda: lambda texts: [next(answers)], 1, [["a"], ["b"], ["a"]])
     assert run.found == {"a": {"B", "D"}, "b": {"C"}}
     assert run.row("x", 1).endswith("| 1 |")
-
-
-def test_texts_are_taken_in_their_order():
-    assert load.take(TEXTS, 3, 2) == [TEXTS[:3], [TEXTS[3], *TEXTS[:2]]]
-
-
-def test_memory_is_that_of_the_children_too():
-    alone = load.memory(os.getpid())
-    assert alone > 10e6
-    code = "a = bytearray(50_000_000); input()"
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE) as child:
-        while load.memory(child.pid) < 50e6:
-            assert child.poll() is None
-        assert load.memory(os.getpid()) > 50e6
-        child.communicate(b"\n")
 
 
 # === Events ===
@@ -132,46 +104,6 @@ def test_halfway_something_happens_once_under_load():
     opened = 2  # requests that open the connections aren't counted
     assert before >= 31 and len(answered) >= after + 30
     assert len(run.seconds) + opened == len(answered)
-
-
-def test_an_event_happens_even_if_nothing_is_answered():
-    def ask(texts):
-        raise load.ServingError("UNAVAILABLE", "")
-
-    happened = []
-    jobs = load.take(TEXTS, 1, 5)
-    run = load.Run(lambda: ask, 1, jobs, halfway=lambda: happened.append(1))
-    assert happened == [1] and run.errors["UNAVAILABLE"] >= 5
-
-
-def test_an_events_error_ends_the_load():
-    asked, failed = [], []
-
-    def fail():
-        failed.append(len(asked))
-        raise ZeroDivisionError
-
-    def ask(texts):
-        asked.append(texts)
-        return texts
-
-    with pytest.raises(ZeroDivisionError):
-        load.Run(lambda: ask, 2, load.take(TEXTS, 1, 1000), halfway=fail)
-    assert failed
-
-
-def test_a_clients_other_error_is_raised():
-    with pytest.raises(ZeroDivisionError):
-        load.Run(lambda: 1 / 0, 2, load.take(TEXTS, 1, 5))
-
-    def ask(texts):
-        return 1 / 0 if texts == ["b c"] else texts
-
-    happened = []
-    jobs = [["a"], ["b c"], *load.take(TEXTS, 1, 8)]
-    with pytest.raises(ZeroDivisionError):
-        load.Run(lambda: ask, 1, jobs, halfway=lambda: happened.append(1))
-    assert not happened
 
 
 def test_a_version_is_added_under_load(server, capsys, tmp_path):
@@ -214,15 +146,3 @@ def test_a_process_of_the_server_is_killed():
             load.kill(child.pid, "ServeReplica")
         load.kill(child.pid, "input()")
         assert child.wait(20) == 0  # its own child has ended
-
-
-@pytest.mark.parametrize("target", ["keras:luong_local", "onnx:folder"])
-def test_events_take_a_client(target):
-    with pytest.raises(ValueError, match=f"zoo.serving.Client.*Received: {target}"):
-        load.opener(target, "luong_local", "greedy", 5.0, retries=6)
-
-
-def test_a_kill_needs_the_server(capsys):
-    with pytest.raises(SystemExit):
-        load.main(["localhost:1", "--kill", "ServeReplica"])
-    assert "--kill needs the --pid" in capsys.readouterr().err
