@@ -63,23 +63,17 @@ def _adam(rate, warmup=50):
 
 
 class Data:
-    """Training, validation and test data of one task."""
+    """Training, validation and test data of one task: (x, y, frames that count)."""
 
     def __init__(self, task, run):
         from zoo.data.generated.artificial import triangle_sums
-        from zoo.training import ArrayBatches
 
         settings, self.classes = run.settings, task == "classification"
-        self.parts = []
-        counts = (settings.sequences, settings.test_sequences // 4)
-        for part, count in enumerate((*counts, settings.test_sequences)):
+        tests, self.parts = settings.test_sequences, []
+        for part, count in enumerate((settings.sequences, tests // 4, tests)):
             x, y, inside = triangle_sums(count, settings.length, (run.seed, part))
             y = (y > 0.5).astype("int32") if self.classes else y
             self.parts.append((x, y, inside))
-        x, y, inside = self.parts[0]
-        self.batches = ArrayBatches(
-            (x, y[..., None], inside.astype("float32")), settings.batch_size, run.seed
-        )
 
     def prior(self):
         """The average output, with which the biases start as in the paper."""
@@ -91,14 +85,12 @@ class Data:
 
     def error(self, outputs, part):
         """Mean squared error, or the share of wrong classes."""
-        import numpy as np
-
         _, y, inside = self.parts[part]
         guess = outputs.argmax(-1) if self.classes else outputs[..., 0]
         wrong = guess != y if self.classes else (guess - y) ** 2
-        return float(np.mean(wrong[inside]))
+        return float(wrong[inside].mean())
 
-    def limit(self, first=-10, last=19):
+    def limit(self, first, last):
         """The least possible test error of a net that sees these frames."""
         import numpy as np
 
@@ -110,37 +102,36 @@ class Data:
         return self.error(guess, 2)
 
 
-def _nets(settings):
-    """The nets by name: function of the number of outputs, options, visible frames."""
+def _nets(settings, outputs):
+    """Yields name, function that makes the net, and visible frames of each net."""
     import keras
 
     from zoo.models import BiRNN
 
-    def chains(outputs, **options):
-        return BiRNN(1, outputs, **options)
+    def chains(**options):
+        return lambda: BiRNN(1, outputs, **options)
 
-    def window(outputs, first, last):
-        hidden = keras.layers.Conv1D(
-            settings.hidden_dim, last - first + 1, activation="tanh"
-        )
-        padding = keras.layers.ZeroPadding1D((-first, last))
-        output = keras.layers.Dense(outputs)
-        return keras.Sequential(
-            [keras.Input((settings.length, 1)), padding, hidden, output]
+    def window(first, last):
+        return lambda: keras.Sequential(
+            [
+                keras.Input((settings.length, 1)),
+                keras.layers.ZeroPadding1D((-first, last)),
+                keras.layers.Conv1D(
+                    settings.hidden_dim, last - first + 1, activation="tanh"
+                ),
+                keras.layers.Dense(outputs),
+            ]
         )
 
-    nets = {}
-    for delay in settings.delays:
-        for name, direction in (("for", "forward"), ("back", "backward")):
-            options = {"direction": direction, "delay": delay}
-            options["hidden_dim"] = settings.one_sided_dim
-            sees = (-10, delay) if name == "for" else (-delay, 19)
-            nets[f"{name}_{delay}"] = (chains, options, sees)
+    size = settings.one_sided_dim
+    for t in settings.delays:
+        forward = chains(direction="forward", delay=t, hidden_dim=size)
+        yield f"for_{t}", forward, (-10, t)
+        backward = chains(direction="backward", delay=t, hidden_dim=size)
+        yield f"back_{t}", backward, (-t, 19)
     for first, last in settings.windows:
-        options = {"first": first, "last": last}
-        nets[f"mlp_{-first}_{last}"] = (window, options, (first, last))
-    nets["brnn"] = (chains, {"hidden_dim": settings.hidden_dim}, (-10, 19))
-    return nets
+        yield f"mlp_{-first}_{last}", window(first, last), (first, last)
+    yield "brnn", chains(hidden_dim=settings.hidden_dim), (-10, 19)
 
 
 def _merge(classes, one, other):
@@ -157,12 +148,15 @@ def _learn(task, run):
     """Trains all nets for one task: name -> error, limit and parameters."""
     import keras
 
-    from zoo.training import Monitor
+    from zoo.training import ArrayBatches, Monitor
 
     data, outputs, results = Data(task, run), {}, {}
+    (x, y, inside), settings = data.parts[0], run.settings
+    train = x, y[..., None], inside.astype("float32")
+    batches = ArrayBatches(train, settings.batch_size, run.seed)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    for name, (make, options, sees) in _nets(run.settings).items():
-        net = make(2 if data.classes else 1, **options)
+    for name, make, sees in _nets(settings, 2 if data.classes else 1):
+        net = make()
         net.layers[-1].bias.assign(data.prior())
 
         def validate(net):
@@ -171,7 +165,7 @@ def _learn(task, run):
 
         run.fit(
             net,
-            data.batches,
+            batches,
             loss=loss if data.classes else "mse",
             validate=validate,
             monitor=Monitor("val_error", "min"),
@@ -183,7 +177,7 @@ def _learn(task, run):
             "limit": data.limit(*sees),
             "parameters": net.count_params(),
         }
-    for delay in run.settings.delays:
+    for delay in settings.delays:
         pair = [outputs[f"{name}_{delay}"] for name in ("for", "back")]
         error = data.error(_merge(data.classes, *pair), 2)
         results[f"merge_{delay}"] = {"error": error}

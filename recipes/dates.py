@@ -14,35 +14,23 @@ small: the decoder twice as wide. It reads dates as well, but its attention show
 No paper has this task, so there is no scale `paper`.
 """
 
-import dataclasses
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from zoo.training import Optimizer, Recipe, load_recipe
 from zoo.training.recipes.translator_recipe import Scale, task, translation_recipe
 
 
-@dataclasses.dataclass(frozen=True)
-class Variant:
-    """The settings in which a variant's recipe differs from the other.
+class Variant(NamedTuple):
+    """The settings in which a variant's recipe differs from the other."""
 
-    Attributes:
-        translator: class in `zoo.models`.
-        family: recipe of the paper's model, whose card has its equations.
-        title, description: for the card.
-        width: units of the decoder in `tiny`.
-        rate: highest learning rate.
-        model: function of a width to arguments of the backbone.
-    """
-
-    translator: str
-    family: str
+    translator: str  # class in `zoo.models`
+    family: str  # recipe of the paper's model, whose card has its equations
     title: str
     description: str
-    width: int
-    rate: float
-    model: Callable[[int], dict[str, Any]]
+    width: int  # units of the decoder in `tiny`
+    rate: float  # highest learning rate
+    model: dict[str, Any]  # arguments of the backbone, but for that width
 
 
 VARIANTS = {
@@ -53,8 +41,7 @@ VARIANTS = {
         "A bidirectional GRU encoder and a GRU decoder with additive attention",
         32,
         5e-3,
-        lambda width: {
-            "hidden_dim": width,
+        {
             "embedding_dim": 32,
             "attention_dim": 64,
             "maxout_dim": 64,
@@ -70,11 +57,10 @@ VARIANTS = {
         "general score) and input feeding",
         64,
         1e-2,
-        lambda width: {
+        {
             "attention": "global",
             "score": "general",
             "num_layers": 1,
-            "hidden_dim": width,
             "embedding_dim": 32,
             "bidirectional": True,
             "dropout": 0.0,
@@ -97,7 +83,7 @@ def recipe(file: str) -> Recipe:
 
     def scale(width):
         return Scale(
-            model=variant.model(width),
+            model={"hidden_dim": width, **variant.model},
             optimizer=Optimizer("adam", variant.rate, "linear", warmup=100, clip=1.0),
             epochs=6,
             vocabulary_size=200,  # at most; there are 70 characters
@@ -120,12 +106,7 @@ def recipe(file: str) -> Recipe:
 
 
 def card(variant: Variant, family: dict[str, Any]) -> dict[str, Any]:
-    """Returns the metadata of the card that no run can know.
-
-    Args:
-        variant: the `Variant`.
-        family: the card's metadata of the paper's own model.
-    """
+    """Returns the card's metadata, of which the paper's own model has some."""
     return {
         "title": f"{variant.title}, dates to ISO 8601",
         "description": (

@@ -25,27 +25,19 @@ reber:    at every step of all 256 training and 256 test strings, the units of t
 """
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 from zoo.training import Optimizer, Recipe, at_least
 
 
-@dataclasses.dataclass(frozen=True)
-class Net:
-    """The paper's net for a task.
+class Net(NamedTuple):
+    """The paper's net for a task."""
 
-    Attributes:
-        units: its cells.
-        limit: r of U(-r, r), from which the weights start.
-        biases: initial biases of its input gates (for "reber", of its output gates),
-            block by block.
-        batch_size: ours.
-    """
-
-    units: int
-    limit: float
+    units: int  # its cells
+    limit: float  # r of U(-r, r), from which the weights start
+    # Initial ones of its input gates (for "reber", output gates), block by block.
     biases: tuple[float, ...]
-    batch_size: int = 20
+    batch_size: int = 20  # ours
 
 
 NETS = {
@@ -99,12 +91,11 @@ def make_model(settings: Settings, task: str, inputs: int, outputs: int) -> Any:
     net = NETS[task]
     units = settings.units or net.units
     uniform = keras.initializers.RandomUniform(-net.limit, net.limit)
+    blocks = [i % len(net.biases) for i in range(units)]
     biases = [[0.0] * units for _ in range(4 if settings.forget_gate else 3)]
-    cycle = [net.biases[i % len(net.biases)] for i in range(units)]
-    biases[-1 if task == "reber" else 0] = cycle
+    biases[-1 if task == "reber" else 0] = [net.biases[i] for i in blocks]
     if settings.forget_gate:  # Gers et al.: 0.5, 1.0, … block by block
-        blocks = len(net.biases)
-        biases[1] = [0.5 * (1 + i % blocks) for i in range(units)]
+        biases[1] = [0.5 * (1 + i) for i in blocks]
     x = keras.Input((None, inputs), name="inputs")
     mask = keras.Input((None,), dtype="bool", name="mask")
     every, states = RecurrentStack(

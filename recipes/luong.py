@@ -13,33 +13,24 @@ multi30k: Multi30k alone, the strict benchmark; German to English by `--set sour
 paper: the paper's layers and schedule (section 4.1), on the same text as small.
 """
 
-import dataclasses
 from pathlib import Path
+from typing import NamedTuple
 
 from zoo.training.optimizers import Optimizer
 from zoo.training.recipe import Recipe
 from zoo.training.recipes import translator_recipe as translators
 
 
-@dataclasses.dataclass(frozen=True)
-class Variant:
-    """The settings in which a variant's recipe differs from the others.
-
-    Attributes:
-        attention, score: see `zoo.models.Luong`.
-        words: the attention in words, for the card.
-        equations: the paper's equations for it.
-        weaknesses: those of this variant.
-        bidirectional: whether the encoder reads in both directions at `small`,
-            `tatoeba` and `multi30k`. At `tiny` and `paper` it never does, as in the
-            paper.
-    """
+class Variant(NamedTuple):
+    """The settings in which a variant's recipe differs from the others."""
 
     attention: str
     score: str
-    words: str
-    equations: str
+    words: str  # the attention in words, for the card
+    equations: str  # the paper's for it
     weaknesses: tuple[str, ...] = ()
+    # Whether the encoder reads in both directions at `small`, `tatoeba` and `multi30k`.
+    # At `tiny` and `paper` it never does, as in the paper.
     bidirectional: bool = True
 
 

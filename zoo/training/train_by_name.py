@@ -10,7 +10,7 @@ from typing import Any
 from zoo.checks import integer
 from zoo.files import StrPath, bundled_folder
 from zoo.strings import did_you_mean
-from zoo.training.recipe import Recipe, load_recipe, run_with
+from zoo.training.recipe import load_recipe, run_with
 from zoo.training.recipes.arguments import Arguments
 
 # Files of recipes/ that are not recipes of their own.
@@ -79,7 +79,11 @@ def train(
     """
     from zoo.presets.loading import load
 
-    found = _recipe(recipe)
+    if recipe not in (paths := recipes()):
+        raise ValueError(
+            f"unknown recipe{did_you_mean(recipe, paths)}; allowed are "
+            f"[{', '.join(paths)}]. Received: {recipe!r}"
+        )
     arguments = Arguments(
         _new_folder(recipe) if output is None else Path(output),
         scale=size,
@@ -88,8 +92,12 @@ def train(
         languages=_as_list(languages),
         keep_all=keep_all,
         start=None if start is None else os.fspath(start),
-        changes=[f"{key}={_as_text(value)}" for key, value in (choices or {}).items()],
+        changes=[
+            f"{key}={value if isinstance(value, str) else json.dumps(value)}"
+            for key, value in (choices or {}).items()
+        ],
     )
+    found = load_recipe(paths[recipe]).RECIPE
     run_with(found, arguments, f"zoo.train({recipe!r}, …)", (data, valid, test))
     return load(arguments.output)
 
@@ -101,22 +109,4 @@ def _new_folder(recipe):
 
 def _as_list(values):
     """One or several values as a list; None for none."""
-    if values is None:
-        return None
-    return [values] if isinstance(values, (str, int)) else list(values)
-
-
-def _as_text(value):
-    """A value as the command line's `--set` has it."""
-    plain = isinstance(value, (bool, list, tuple)) or value is None
-    return json.dumps(value) if plain else value
-
-
-def _recipe(name: str) -> Recipe:
-    paths = recipes()
-    if name not in paths:
-        raise ValueError(
-            f"unknown recipe{did_you_mean(name, paths)}; allowed are "
-            f"[{', '.join(paths)}]. Received: {name!r}"
-        )
-    return load_recipe(paths[name]).RECIPE
+    return [values] if isinstance(values, (str, int)) else values and list(values)
