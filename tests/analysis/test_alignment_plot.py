@@ -11,14 +11,6 @@ pytestmark = pytest.mark.backend_free
 pytest.importorskip("matplotlib")  # an extra
 
 
-def test_texts_of_panels_can_be_printed():
-    fields = {"tokens": ["▁a\x1b"], "source_tokens": ["▁b\nc", "\ud800"]}
-    record = Translation("x", 0.0, **fields, alignment=np.ones((1, 2)) / 2)
-    [panel], _ = make_panels([record], ["one\x00\ntwo"], words=False)
-    assert panel.rows == ["a\ufffd"] and panel.columns[0] == "b c"
-    assert panel.columns[1].endswith("\ufffd") and panel.title == "one\ufffd two"
-
-
 def test_pieces_that_are_characters_stay_apart():
     """Unless words are asked for."""
     fields = {"tokens": ["▁", "a", "b"], "source_tokens": ["▁", "3", ".", "▁", "5"]}

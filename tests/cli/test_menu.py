@@ -6,13 +6,9 @@ import pytest
 
 import zoo
 from zoo import cli
-from zoo.cli import main
+from zoo.cli import MODULES, main
 
 pytestmark = pytest.mark.backend_free
-
-MODULES = {
-    name: module for group in cli._MENU.values() for name, module in group.items()
-}
 
 
 def printed(capsys, *arguments):

@@ -39,15 +39,6 @@ def work(chunk):
 
 sys.exit(common.exit_code(lambda: prompt.answer_typed_lines(work)))
 """
-# `zoo translate ARGUMENTS` with a fake model.
-TRANSLATE = """
-import sys, pytest
-from tests.cli.fakes import FakeTask, load
-from zoo.cli import main
-
-load(pytest.MonkeyPatch(), FakeTask)
-sys.exit(main(["translate", *sys.argv[1:]]))
-"""
 
 
 class Session:
@@ -184,12 +175,3 @@ def test_the_history_outlives_the_prompt(session, tmp_path):
     again.type("\n")
     again.until("line 1: A DOG RUNS")
     assert again.end() == 0
-
-
-def test_translate_without_arguments(session):
-    prompt = session(TRANSLATE)
-    assert "no preset given: using luong_local" in prompt.until("\n")
-    assert "zoo: loading luong_local" in prompt.until("\n")
-    answer = prompt.ask("a dog").splitlines()
-    assert answer == ["A DOG", "", "    ┌ a", "    │ ┌ dog", "  A █", "DOG   █"]
-    assert prompt.end() == 0

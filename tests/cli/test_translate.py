@@ -139,22 +139,6 @@ def test_n_best(task, capsys, monkeypatch):
     ]
 
 
-def test_alignments(task, capsys, monkeypatch):
-    from zoo import decoding
-
-    drawn = []
-    monkeypatch.setattr(
-        decoding, "format_alignment", lambda record: drawn.append(record) or "x .\n. x"
-    )
-    give_stdin(monkeypatch, b"a b\n\nc\n")
-    assert translate("--alignments") == 0
-    grid = "x .\n. x"
-    captured = capsys.readouterr()
-    assert captured.out == f"A B\n\n{grid}\n\n\nC\n\n{grid}\n\n"
-    assert captured.err.count("attention: · from 5 %") == 1
-    assert [record.source_tokens for record in drawn] == [["a", "b"], ["c"]]
-
-
 @pytest.mark.parametrize(
     "arguments, message",
     [

@@ -6,53 +6,29 @@ heavy is imported before a command needs it.
 """
 
 import argparse
+import importlib
 import sys
 from collections.abc import Sequence
 
 import zoo
-from zoo.cli import (
-    caption,
-    classify,
-    common,
-    completion,
-    evaluate,
-    explore,
-    export,
-    generate,
-    info,
-    listing,
-    plot,
-    report,
-    serve,
-    tag,
-    train,
-    translate,
-    upload,
-)
+from zoo.cli import common, completion, train
 from zoo.strings import did_you_mean
 
-# The menu: titles, and under each the commands by name. Each module has `HELP`,
-# `EXAMPLE`, `add_arguments(parser)`, and `run(arguments)`, which returns the exit code,
-# or None for 0.
+# The menu. A command's module has `HELP`, `EXAMPLE`, `add_arguments(parser)`, and
+# `run(arguments)`, which returns the exit code, or None for 0.
 _MENU = {
-    "use a preset": {
-        "translate": translate,
-        "tag": tag,
-        "generate": generate,
-        "classify": classify,
-        "caption": caption,
-    },
-    "train your own": {
-        "train": train,
-        "report": report,
-        "evaluate": evaluate,
-        "upload": upload,
-    },
-    "serve": {"export": export, "serve": serve},
-    "look": {"list": listing, "info": info, "plot": plot, "explore": explore},
-    "set up": {"completion": completion},
+    "use a preset": ["translate", "tag", "generate", "classify", "caption"],
+    "train your own": ["train", "report", "evaluate", "upload"],
+    "serve": ["export", "serve"],
+    "look": ["list", "info", "plot", "explore"],
+    "set up": ["completion"],
 }
-_COMMANDS = {name for modules in _MENU.values() for name in modules}
+_FILES = {"list": "listing"}  # a command's module, if it has another name
+MODULES = {
+    name: importlib.import_module(f"zoo.cli.{_FILES.get(name, name)}")
+    for names in _MENU.values()
+    for name in names
+}
 _EPILOG = """\
 zoo COMMAND --help explains a command. Exit codes: 0 success, 1 failure, 2 bad
 usage or input, 130 interrupted, 141 closed standard output.
@@ -81,8 +57,8 @@ def _parse(argv):
     completion.complete(parser)
     if argv[:1] == ["train"]:
         argv = ["train", *train.with_recipe(argv[1:])]
-    if argv and not argv[0].startswith("-") and argv[0] not in _COMMANDS:
-        near = did_you_mean(argv[0], _COMMANDS)
+    if argv and not argv[0].startswith("-") and argv[0] not in MODULES:
+        near = did_you_mean(argv[0], MODULES)
         raise common.BadInput(f"no command {argv[0]!r}{near} (see zoo --help)")
     arguments, rest = parser.parse_known_args(argv or ["--help"])
     # argparse does not parse words after an option that follows other words.
@@ -106,9 +82,10 @@ def _parser():
     commands = parser.add_subparsers(
         prog="zoo", required=True, dest="command", help=argparse.SUPPRESS
     )
-    for title, modules in _MENU.items():
+    for title, names in _MENU.items():
         parser.description += f"\n{title}\n"
-        for name, module in modules.items():
+        for name in names:
+            module = MODULES[name]
             parser.description += f"  {name:<11} {module.HELP}\n"
             parser.description += f"  {'':<11} {module.EXAMPLE}\n"
             command = commands.add_parser(

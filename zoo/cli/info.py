@@ -1,7 +1,6 @@
 """The command `zoo info`."""
 
 import argparse
-import json
 from pathlib import Path
 
 from zoo.cli.common import (
@@ -14,15 +13,8 @@ from zoo.cli.common import (
     split_presets,
 )
 from zoo.cli.presets import find_preset
-from zoo.presets.card import (
-    UNSTATED,
-    format_bytes,
-    format_speed,
-    format_task,
-    read_card,
-    unstated,
-)
-from zoo.presets.pages import write_card
+from zoo.presets.card import UNSTATED, read_card, unstated
+from zoo.presets.pages import readme, write_card
 
 HELP = "print a preset's card"
 EXAMPLE = "zoo info luong_local"
@@ -46,8 +38,7 @@ def run(arguments: argparse.Namespace) -> None:
     card = read_card(find_preset(name))
     if arguments.json:
         return print_json(card.to_dict())
-    for label, value in _facts(card):
-        print(f"{label:<11} {value}")
+    print(readme(card))
     if missing := unstated(card.to_dict()):
         progress(
             f"the card lacks {' and '.join(missing)}; state it by zoo info {name} "
@@ -78,40 +69,3 @@ def _state(name, arguments):
         for corpus in unknown:
             corpus["terms"] = arguments.terms
     write_card(folder, card)
-
-
-def _facts(card):
-    yield "name", card.name
-    yield "title", card.title
-    paper = card.paper
-    yield "paper", f"{paper['authors']}: {paper['title']}, {paper['year']}"
-    yield "", paper["url"]
-    yield "equations", card.equations
-    yield "class", card.architecture
-    yield "task", format_task(card)
-    yield "parameters", f"{card.sizes['parameters']:,}"
-    yield "vocabulary", f"{card.sizes['vocabulary']:,}"
-    yield "size", format_bytes(card.bytes)
-    yield "licence", card.license
-    for corpus in card.data:
-        yield "data", f"{corpus['name']}: {corpus['terms']}"
-    yield "trained by", card.recipe
-    yield "", f"seed {card.seed}, commit {card.commit}, {card.date}"
-    yield "", f"{card.machine}, {card.training_time}"
-    yield "with", json.dumps(card.configuration, ensure_ascii=False)
-    for score in card.scores:
-        where = f"{score['data']} {score['split']}"
-        yield "score", f"{score['metric']} {score['value']:.2f} on {where}"
-        yield "", score["signature"]
-        yield "", score["command"]
-    if card.speed:
-        yield "speed", f"{format_speed(card)}, {card.speed['machine']}"
-        yield "", card.speed["command"]
-    yield "about", card.description
-    yield "use", card.intended_use
-    for weakness in card.weaknesses:
-        yield "weakness", weakness
-    for example in card.examples:
-        yield "bad output", example["source"]
-        yield "  should be", example["reference"]
-        yield "  comes out", example["output"]
