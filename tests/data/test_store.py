@@ -118,8 +118,9 @@ def test_a_second_call_reads_the_file(tmp_path):
         lambda data: b"",
         lambda data: data + bytes(8),
         lambda data: b"something else" + data,
-        lambda data: b"[1]".ljust(store._HEADER),
-        lambda data: data.replace(b"pairs 1", b"pairs 0"),
+        lambda data: b"[1]" + (3).to_bytes(8, "little"),
+        lambda data: data[:-8] + b"\xff" * 8,
+        lambda data: data.replace(b"pairs 2", b"pairs 1"),
         lambda data: data.replace(b'"int32"', b'"float"'),
     ],
 )
@@ -161,19 +162,6 @@ def test_weights_and_what_is_kept(tmp_path):
     )
     assert lists(sources) == [[4]] * 2 + [[7]] * 3
     assert lists(targets) == [[5, 6]] * 2 + [[8]] * 3
-
-
-def test_a_header_has_room_for_hundreds_of_parts(tmp_path, monkeypatch):
-    def several(key):
-        parts, weights = [[("4", "5")]] * 300, [2] * 300
-        return tokenise(
-            parts, numbers, numbers, key=key, cache=tmp_path, weights=weights
-        )
-
-    assert len(several("a")[0]) == 600
-    monkeypatch.setattr(store, "_HEADER", 512)
-    with pytest.raises(ValueError, match="parts must be fewer. Received: 300"):
-        several("b")
 
 
 def test_no_pair_at_all(tmp_path):

@@ -15,8 +15,7 @@ from zoo.files import StrPath, atomic_write
 
 Encode = Callable[[list[str]], Sequence[Sequence[int]]]
 CHUNK = 8192  # pairs that are tokenised at once
-_FORMAT = "zoo tokenised pairs 1"
-_HEADER = 1 << 16  # bytes; so many that there is room for thousands of parts
+_FORMAT = "zoo tokenised pairs 2"
 
 
 class RaggedIds(Sequence):
@@ -171,11 +170,10 @@ def _chosen_rows(counts, weights, kept):
     return chosen if kept is None else chosen[kept[chosen]]
 
 
-# === The file: a header in JSON, the ids, the bounds of their rows ===
+# === The file: the ids, the bounds of their rows, and JSON on both with its length ===
 def _write(path, parts, encode, dtype, about, progress):
     counts, lengths = [], []
     with Path(path).open("wb") as file:
-        file.write(bytes(_HEADER))
         for part in parts:
             pairs, count = iter(part), 0
             while chunk := list(itertools.islice(pairs, CHUNK)):
@@ -195,26 +193,23 @@ def _write(path, parts, encode, dtype, about, progress):
             bounds = total + np.cumsum(several, dtype="int64")
             bounds.tofile(file)
             total = int(bounds[-1])
-        header = {**about, "dtype": dtype, "ids": total, "counts": counts}
-        content = json.dumps(header).encode().ljust(_HEADER)
-        if len(content) > _HEADER:
-            raise ValueError(f"parts must be fewer. Received: {len(counts)}")
-        file.seek(0)
-        file.write(content)
+        about = {**about, "dtype": dtype, "ids": total, "counts": counts}
+        content = json.dumps(about).encode()
+        file.write(content + len(content).to_bytes(8, "little"))
 
 
 def _read(path, about):
     """The counts, ids and bounds of a file; None if it is missing, foreign or cut."""
     try:
-        with path.open("rb") as file:
-            header = json.loads(file.read(_HEADER))
         content = np.memmap(path, "uint8", "r")
-        size = header["ids"] * np.dtype(header["dtype"]).itemsize
-        values = content[_HEADER : _HEADER + size].view(header["dtype"])
-        bounds = content[_HEADER + size + -(_HEADER + size) % 8 :].view("int64")
-        whole = len(bounds) == 2 * sum(header["counts"]) + 1
-        if {**header, **about} == header and whole and bounds[-1] == header["ids"]:
-            return header["counts"], values, bounds
+        end = len(content) - 8 - int.from_bytes(content[-8:].tobytes(), "little")
+        found = json.loads(content[end:-8].tobytes())
+        size = found["ids"] * np.dtype(found["dtype"]).itemsize
+        values = content[:size].view(found["dtype"])
+        bounds = content[size + -size % 8 : end].view("int64")
+        whole = len(bounds) == 2 * sum(found["counts"]) + 1
+        if {**found, **about} == found and whole and bounds[-1] == found["ids"]:
+            return found["counts"], values, bounds
     except (OSError, ValueError, TypeError, KeyError):
         pass
     return None
