@@ -33,15 +33,11 @@ def test_it_gives_the_batches_in_their_order(batches):
     assert len({len(one[0][0]) for one in found}) == 2
 
 
-def test_tensorflow_alone_has_a_dataset(batches):
-    others = keras.backend.backend() != "tensorflow"
-    assert (as_dataset(batches) is batches) == others
-
-
-@pytest.mark.parametrize("options", [{"workers": 2}, {"use_multiprocessing": True}])
-def test_batches_with_workers_of_their_own_are_read_by_them(options):
+@pytest.mark.parametrize("options", [{}, {"workers": 2}, {"use_multiprocessing": True}])
+def test_tensorflow_has_a_dataset_unless_batches_have_workers(options):
     own = PairBatches([[4]], [[5]], batch_size=1, **options)
-    assert as_dataset(own) is own
+    others = keras.backend.backend() != "tensorflow"
+    assert (as_dataset(own) is own) == (others or bool(options))
 
 
 @under_tensorflow
@@ -63,8 +59,4 @@ def test_the_rest_of_an_epoch(batches):
     batches.set_epoch(0, 3)
     assert int(data.cardinality()) == len(whole) - 3
     assert read(data) == whole[3:]
-
-
-@under_tensorflow
-def test_no_thread_tunes_it(batches):
-    assert as_dataset(batches).options().autotune.enabled is False
+    assert data.options().autotune.enabled is False

@@ -54,20 +54,16 @@ def test_none_is_one_device_and_auto_is_where_there_is_one():
 def test_data_parallelism_needs_several_devices():
     with pytest.raises(DistributionError, match="needs several .* Received: 1 device"):
         start("data")
+    with pytest.raises(DistributionError, match="'none', 'data'.*mode='model'"):
+        start("model")
     assert keras.distribution.distribution() is None
 
 
-def test_an_unknown_mode_is_refused():
-    with pytest.raises(DistributionError, match="'none', 'data'.*mode='model'"):
-        start("model")
-
-
-@pytest.mark.parametrize("mode", ["auto", "data"])
-def test_a_launchers_settings_that_do_not_fit_are_refused(mode, monkeypatch):
+def test_a_launchers_settings_that_do_not_fit_are_refused(monkeypatch):
     for name, value in LAUNCHERS[BACKEND].items():
         monkeypatch.setenv(name, value)
     with pytest.raises(DistributionError, match="can't be joined. Received: "):
-        start(mode)
+        start("auto")
 
 
 # === One process of several ===
@@ -86,13 +82,10 @@ def test_processes_that_see_different_folders_are_told():
         Two(1, said([3, 0])).agree("epoch", [0, 0])
 
 
-def test_each_process_gets_its_rows():
+def test_each_process_gets_its_rows_and_each_device_one():
     batches = PairBatches([[4], [5], [6], [7], [8]], [[4]] * 5, batch_size=5)
     Two(1).shard(batches)
     assert batches[0][0]["source_ids"][:, 0].tolist() == [8, 0, 0, 0]
-
-
-def test_a_batch_without_a_row_for_each_device_is_refused():
     batches = PairBatches([[4], [5], [6]], [[4]] * 3, batch_size=3)
     with pytest.raises(DistributionError, match="each of the 4 devices.* of 3 sent"):
         Two().shard(batches)

@@ -36,16 +36,13 @@ def test_it_serves_where_that_loses_nothing(policy, serves):
     assert serves or trained is task
 
 
-def test_it_serves_translators_and_losses_that_can_do_without():
+def test_it_serves_plain_translators_and_losses_that_can_do_without():
     loss, model = SmoothedCrossEntropy(), RecurrentCausalLM(RecurrentLM(9, 4, 4))
     assert not LogitFreeTrainer.serves(model, loss)
-    assert not LogitFreeTrainer.serves(make(), keras.losses.MeanSquaredError())
-
-
-def test_quantized_models_keep_their_logits():
     task = make()
+    assert not LogitFreeTrainer.serves(task, keras.losses.MeanSquaredError())
     task.quantize("int8")
-    assert not LogitFreeTrainer.serves(task, SmoothedCrossEntropy())
+    assert not LogitFreeTrainer.serves(task, loss)
 
 
 def test_it_gives_the_features_always():
@@ -103,14 +100,6 @@ def test_a_compiled_task_trains():
     assert len(model.optimizer.variables) > 2 * len(
         model.trainable_variables
     )  # is built
-    if QUICK:  # each translator's own test has a step of it
-        return
-    before = [keras.ops.convert_to_numpy(v) for v in model.trainable_variables]
-    ids = np.array([[4, 5, 6]], "int32")
-    inputs = {"source_ids": ids, "target_ids": ids}
-    model.fit(inputs, ids, sample_weight=np.ones((1, 3), "float32"), verbose=0)
-    after = [keras.ops.convert_to_numpy(v) for v in model.trainable_variables]
-    assert all(np.any(a != b) for a, b in zip(before, after, strict=True))
 
 
 def test_a_given_loss_takes_no_further_arguments():

@@ -91,6 +91,15 @@ def test_everything_comes_back(path, model, other):
     assert os.listdir(path.parent) == ["checkpoint.npz"]
 
 
+def test_weights_that_are_not_finite_are_not_saved(path):
+    content, broken = path.read_bytes(), make_model()
+    weight = broken.trainable_variables[0]
+    weight.assign(ops.full(weight.shape, float("inf")))
+    with pytest.raises(FloatingPointError, match=weight.path):
+        save_state(path, broken, STATE)
+    assert path.read_bytes() == content
+
+
 def test_a_first_epoch_has_no_best_score_yet(tmp_path, model, other):
     save_state(tmp_path / "checkpoint.npz", model, {"best": float("-inf")})
     assert load_state(tmp_path / "checkpoint.npz", other) == {"best": float("-inf")}

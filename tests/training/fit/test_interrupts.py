@@ -54,17 +54,6 @@ def test_held_it_is_noted_and_raises_when_released(number, capfd):
     assert "stopping after this step" in capfd.readouterr().err
 
 
-def test_what_was_swallowed_is_not_forgotten():
-    with pytest.raises(Interrupted), interrupts.catching():
-        try:
-            send(signal.SIGINT)
-        except BaseException:
-            pass  # as some library may do
-        interrupts.hold()
-        assert interrupts.received()
-        interrupts.release()
-
-
 def test_handlers_come_back_and_nothing_is_left_noted():
     before = [signal.getsignal(number) for number in NUMBERS]
     with interrupts.catching():

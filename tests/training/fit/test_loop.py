@@ -86,21 +86,6 @@ def test_a_diverging_run_stops_with_the_reason_each_time(make):
 
 
 @pytest.mark.once
-def test_weights_that_are_not_finite_are_not_saved(make, monkeypatch):
-    run = make()
-    run.train()
-    path = run.run.path("checkpoint.npz")
-    with open(path, "rb") as file:
-        content = file.read()
-    weight = run.backbone.trainable_variables[0]
-    weight.assign(ops.full(weight.shape, float("inf")))
-    with pytest.raises(FloatingPointError, match=weight.path):
-        run.run.loop.checkpoint.save(epoch=3)
-    with open(path, "rb") as file:
-        assert file.read() == content
-
-
-@pytest.mark.once
 def test_the_state_tells_where_it_is(make, monkeypatch):
     """A resumed run finds an epoch that was trained and not yet validated."""
     run = make()

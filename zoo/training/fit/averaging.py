@@ -59,7 +59,6 @@ class EpochWeights(keras.callbacks.Callback):
         return sorted((int(m[1]), float(m[2]), path) for m, path in matches if m)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        """Writes the epoch's weights and removes those no longer needed."""
         score = (logs or {}).get(self.monitor, 0.0)
         self.folder.mkdir(parents=True, exist_ok=True)
         for path in self.folder.glob("*.part.*"):  # a killed run's unfinished file

@@ -20,7 +20,6 @@ class StepCallbacks(keras.callbacks.CallbackList):
     """
 
     def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """Calls the callbacks."""
         for callback in self.callbacks:
             callback.on_train_batch_end(batch, logs=logs)
 
@@ -33,12 +32,11 @@ class TensorBoard(keras.callbacks.TensorBoard):
     """
 
     def set_model(self, model: Any) -> None:
-        """Imports TensorFlow, which writes the logs."""
         start_tensorflow()
         super().set_model(model)
 
     def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """Writes nothing."""
+        pass
 
 
 def epoch_line(
@@ -79,7 +77,6 @@ class Progress(keras.callbacks.Callback):
             self._write("compiling: the first step of each batch shape takes longer")
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
-        """Starts the clock."""
         self.epoch, self.begun, self.shown = epoch, time.monotonic() - self.earlier, 0.0
         self.earlier = 0.0
 
@@ -88,7 +85,6 @@ class Progress(keras.callbacks.Callback):
         return time.monotonic() - self.begun
 
     def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """Shows a line if the last one is old enough."""
         now = time.monotonic()
         if now - self.shown < self.seconds:
             return
@@ -103,7 +99,6 @@ class Progress(keras.callbacks.Callback):
         )
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Adds the time and the speed to the logs."""
         seconds = self.elapsed()
         if logs is not None:
             logs["tokens_per_second"] = round(self.batches.tokens / seconds, 1)

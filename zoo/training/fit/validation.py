@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import keras
-from keras import ops
 
 from zoo.analysis.evaluation import corpus_scores
 from zoo.decoding import BeamSearch, search_ids
@@ -75,13 +74,10 @@ class Validation(keras.callbacks.Callback):
             )
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Evaluates, adds the scores to the logs, shows and writes samples."""
         with averaged_weights(self.model), self.distribution.single_device():
             copy = self.translator.backbone
             if self.trained not in (None, copy):
-                pairs = zip(copy.weights, self.trained.weights, strict=True)
-                for weight, trained in pairs:
-                    weight.assign(ops.convert_to_numpy(trained.value))
+                copy.set_weights(self.trained.get_weights())
             self._validate(epoch, {} if logs is None else logs)
 
     def _validate(self, epoch, logs):
@@ -148,7 +144,6 @@ class Scores(keras.callbacks.Callback):
         self.score, self.say = score, say
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Scores the model."""
         scores, logs = {}, {} if logs is None else logs
         if self.score is not None:
             generator = get_generator()  # under torch `predict` may draw from it
