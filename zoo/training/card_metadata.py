@@ -32,21 +32,14 @@ def score_command(run: Any, data: str, split: str, *options: str) -> tuple[str, 
 
 
 def file_names(groups: Sequence[Sequence[str]] | None) -> list[str]:
-    """Returns the names, without folders, of the files that a run was given.
-
-    None is text from a Python program.
-    """
+    """Returns the names, without folders, of a run's files; None is Python's text."""
     if groups is None:
         return ["text given in Python"]
     return [Path(file).name for files in groups for file in files]
 
 
 def of_corpora(*corpora: Any) -> dict[str, Any]:
-    """Returns a card's data with their terms, and its license, the strictest of theirs.
-
-    Args:
-        *corpora: each a `zoo.data.Corpus`.
-    """
+    """Returns a card's data with their terms, and the strictest of their licences."""
     return {
         "data": [{"name": corpus.name, "terms": corpus.terms} for corpus in corpora],
         "license": max((c.weights for c in corpora), key=LICENCES.index),

@@ -68,8 +68,7 @@ def only_run_in(output: str | os.PathLike[str]) -> Iterator[None]:
 def checkpoints(output: str | os.PathLike[str]) -> list[Path]:
     """Returns the paths of a run's checkpoints, those of its `models/` last."""
     models = sorted(Path(output, MODELS).glob("*/checkpoint.npz"))
-    paths = [Path(output, "checkpoint.npz"), *models]
-    return [path for path in paths if path.exists()]
+    return [*Path(output).glob("checkpoint.npz"), *models]
 
 
 def clear(output: str | os.PathLike[str]) -> None:

@@ -191,12 +191,8 @@ def run_with(
 ) -> str | None:
     """Runs a recipe in this process, whose backend is started.
 
-    Args:
-        recipe: the `Recipe`.
-        arguments: the run's `Arguments`.
-        command: what started it, for `config.json`.
-        given: a user's own text for training, validation and test, if `arguments`
-            don't name its files.
+    `command` started it; `given` is a user's own text for training, validation and
+    test, if `arguments` don't name its files.
 
     Returns:
         The text of `results.json`; None in all processes but the first, or if the

@@ -21,9 +21,9 @@ from tests.training.small_run import (
     read_arrays,
     read_log,
 )
-from zoo.data import reversal_pairs
+from zoo.data import CorpusError, Pairs, reversal_pairs
 from zoo.presets.card import read_card
-from zoo.text import train_tokenizer
+from zoo.text import Tokenizer, train_tokenizer
 from zoo.training import (
     CheckpointError,
     ConfigurationError,
@@ -337,3 +337,38 @@ def test_mixed_precision(precision, tmp_path):
     assert loaded.backbone.dtype_policy.name == "float32"
     command = f"--seed 1 --precision {precision} --set model.window=2"
     assert command in read_card(preset).recipe
+
+
+# === Fine-tuning ===
+
+
+@pytest.mark.once
+def test_what_a_preset_forgets_is_measured_on_its_corpora(monkeypatch):
+    def load(name, *arguments):
+        if name == "tatoeba":
+            raise CorpusError("not here")
+        return Pairs(name, "test", "en", "de", ["a"] * 600, ["b"] * 600)
+
+    monkeypatch.setattr(zoo.data, "load", load)
+    names, told = ("multi30k", "tatoeba", "my.en"), []
+    card = SimpleNamespace(data=[{"name": n} for n in names], languages=["en", "de"])
+    run = SimpleNamespace(start_card=card, say=told.append)
+    found = translation.Translation._old(SimpleNamespace(run=run))
+    assert [(name, len(sources)) for name, sources, _ in found] == [("multi30k", 500)]
+    assert told == ["what it forgets of tatoeba is not measured: not here"]
+
+
+@pytest.mark.once
+def test_pieces_that_a_preset_does_not_know_are_told(tmp_path):
+    proto, told = train_tokenizer(["a dog runs", "ein hund rennt"], 22), []
+    run = SimpleNamespace(path=tmp_path.joinpath, say=told.append)
+    task = SimpleNamespace(
+        preprocessor=SimpleNamespace(tokenizer=Tokenizer(proto=proto))
+    )
+    run.start = task
+    for texts, count in ((["a dog runs"], 0), (["жж ф"], 1)):
+        data = SimpleNamespace(texts=lambda texts=texts: texts)
+        made = SimpleNamespace(run=run, data=data)
+        assert translation.Translation._new_vocabulary(made) == proto
+        assert len(told) == count
+    assert "unknown to the preset" in told[0]

@@ -21,9 +21,6 @@ Sets = dict[str, tuple[list[str], list[list[str]]]]
 class NamedCorpora:
     """The corpora that a scale names, or sentences to reverse if it names none.
 
-    Args:
-        run: the `Run`, whose choices are a `Scale`.
-
     Attributes:
         languages: codes of source and target.
         validation, tests: name of each set to its `(sources, references)`. The name of
@@ -91,9 +88,6 @@ class UserPairs:
     """A user's own sentence pairs; see `NamedCorpora`, whose attributes it has.
 
     Without a test set, the pairs that choose the best epoch are the test, too.
-
-    Args:
-        run: the `Run`, whose `text` is a `zoo.data.own.OwnPairs`.
     """
 
     card: dict[str, Any] = {}  # the run adds what it says of own text

@@ -32,7 +32,7 @@ from zoo.training.recipes.translation_data import NamedCorpora, UserPairs
 from zoo.training.run import Run
 from zoo.training.run_report import write_report
 
-OLD_SENTENCES = 500  # of each test set of a preset that is fine-tuned
+MOST_OLD = 500  # of each test set of a preset that is fine-tuned
 UNKNOWN_SHARE = 0.01  # of a text's pieces; above, a warning
 # Weaknesses of all models that translate into a language.
 WEAKNESSES = {
@@ -61,13 +61,11 @@ class Translation:
         self.data = UserPairs(run) if run.text else NamedCorpora(run)
         if not proto and run.distribution.main:
             proto = self._new_vocabulary()
-        self.proto = run.distribution.broadcast(proto)
+        self.proto = proto = run.distribution.broadcast(proto)
         # float32, or the preset would have the run's precision.
-        options = dict.fromkeys(
-            ("source_length", "target_length"), 2 * self.scale.max_length
-        )
-        tokenizer = Tokenizer(proto=self.proto)
-        self.preprocessor = task.preprocessor_cls(tokenizer, dtype="float32", **options)
+        length = 2 * self.scale.max_length
+        options = {"source_length": length, "target_length": length, "dtype": "float32"}
+        self.preprocessor = task.preprocessor_cls(Tokenizer(proto=proto), **options)
         self.batches = self._make_batches()
         self._build(augmentation)
 
@@ -75,10 +73,8 @@ class Translation:
     def _known_vocabulary(self):
         """The SentencePiece model of the run's checkpoint; empty without one."""
         # Without a checkpoint nothing is reused: the earlier choices are unknown.
-        path, checkpoint = (
-            self.run.path("tokenizer.spm"),
-            self.run.path("checkpoint.npz"),
-        )
+        path = self.run.path("tokenizer.spm")
+        checkpoint = path.with_name("checkpoint.npz")
         if not (path.exists() and checkpoint.exists()):
             return b""
         proto, expected = path.read_bytes(), read_state(checkpoint)["vocabulary"]
@@ -243,11 +239,7 @@ class Translation:
             except (OSError, ValueError) as error:
                 self.run.say(f"what it forgets of {name} is not measured: {error}")
             else:
-                yield (
-                    name,
-                    test.sources[:OLD_SENTENCES],
-                    test.references[:OLD_SENTENCES],
-                )
+                yield name, test.sources[:MOST_OLD], test.references[:MOST_OLD]
 
     def _score(self, name, sources, references):
         """The scores of a test set, with those of the preset that was fine-tuned."""
@@ -284,7 +276,6 @@ class Translation:
         card, languages = self.run.card, self.data.languages
         title = filter(None, (card["title"], direction_name(*languages)))
         tests = {name: results[name] for name in self.data.tests}
-        whole = [found["worst"] for name, found in tests.items() if " " not in name]
         return {
             "title": ", ".join(title),
             "weaknesses": [*card["weaknesses"], *WEAKNESSES.get(languages[1], ())],
@@ -292,9 +283,9 @@ class Translation:
             "scores": [row for test in tests.items() for row in self._rows(*test)],
             "examples": [
                 example
-                for examples in whole
-                for example in examples
-                if example["output"] != example["reference"]
+                for name, found in tests.items()
+                for example in found["worst"]
+                if " " not in name and example["output"] != example["reference"]
             ],
             **self.data.card,
         }
