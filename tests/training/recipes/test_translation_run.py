@@ -360,7 +360,7 @@ def test_what_a_preset_forgets_is_measured_on_its_corpora(monkeypatch):
 
 @pytest.mark.once
 def test_pieces_that_a_preset_does_not_know_are_told(tmp_path):
-    proto, told = train_tokenizer(["a dog runs", "ein hund rennt"], 22), []
+    proto, told = train_tokenizer(["a dog runs", "ein hund rennt"], 19), []
     run = SimpleNamespace(path=tmp_path.joinpath, say=told.append)
     task = SimpleNamespace(
         preprocessor=SimpleNamespace(tokenizer=Tokenizer(proto=proto))
