@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from zoo.cli import explore, main
-from zoo.explorer import static_server
+from zoo.explorer import folder
 from zoo.serving.export.manifest import write_manifest
 
 pytestmark = pytest.mark.backend_free
@@ -52,7 +52,7 @@ def served(monkeypatch, cache):
             assert (self.folder / "index.html").is_file()
             calls.append((listed, *self.address))
 
-    monkeypatch.setattr(static_server, "static_server", Server)
+    monkeypatch.setattr(folder, "static_server", Server)
     return calls
 
 
@@ -100,7 +100,7 @@ def test_another_host_is_warned_of(served, capsys):
 
 
 def test_a_port_in_use_is_named_before_anything_is_exported(cache, capsys):
-    with static_server.static_server(ROOT, port=0) as server:
+    with folder.static_server(ROOT, port=0) as server:
         port = str(server.server_port)
         assert main(["explore", "dates", "--port", port]) == 2
     errors = " ".join(capsys.readouterr().err.split())

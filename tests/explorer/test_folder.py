@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 
+import httpx2
 import numpy as np
 import pytest
 
@@ -16,9 +17,8 @@ from tests.marks import proved_under
 from tests.presets_for_tests import WORDS, save_translator
 from tests.serving.conftest import needs_tensorflow
 from zoo.data.generated.dates import date_pairs
-from zoo.explorer.folder import MODELS, STATIC, write_folder
+from zoo.explorer.folder import MODELS, STATIC, static_server, write_folder
 from zoo.explorer.graphs import write_model
-from zoo.explorer.static_server import static_server
 from zoo.presets import list_presets
 
 SENTENCES = EXPLORER.parent / "docs" / "multi30k" / "transformer-de-en.txt"
@@ -146,6 +146,34 @@ def test_a_small_model_writes_in_the_browser_what_it_writes_in_python(tiny, serv
     assert done == total == found["models"][0]["bytes"]
     assert all(x.startswith(address) for x in found["fetched"] if "favicon" not in x)
     assert not [x for x in found["complaints"] if "404" not in x]
+
+
+# === Its server ===
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("", "text/html"),
+        ("assets/engine.js", "text/javascript"),
+        ("assets/ort.wasm.gz", "application/gzip"),
+        ("nothing", None),
+        ("%2e%2e/%2e%2e/cli/__init__.py", None),
+    ],
+)
+def test_files_are_served(served, path, kind):
+    answer = httpx2.get(served(STATIC) + path)
+    assert answer.headers["Cache-Control"] == "no-cache"
+    assert answer.status_code == (200 if kind else 404)
+    if kind:
+        assert answer.headers["Content-Type"].startswith(kind)
+        assert answer.content == (STATIC / (path or "index.html")).read_bytes()
+
+
+@pytest.mark.backend_free
+def test_an_address_in_use_is_refused():
+    with static_server(STATIC, port=0) as server:
+        with pytest.raises(OSError, match="in use"):
+            static_server(STATIC, port=server.server_port)
 
 
 # === Bundled presets ===

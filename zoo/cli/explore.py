@@ -66,7 +66,7 @@ def _write(folder: str | Path, presets: Presets, site: str | None) -> None:
 
 
 def _serve(presets: Presets, arguments: argparse.Namespace) -> None:
-    from zoo.explorer.static_server import static_server
+    from zoo.explorer.folder import static_server
 
     host, port = arguments.host, arguments.port
     shown = f"http://{host}:{port}"

@@ -13,15 +13,11 @@ _SAME = """
     logical_or max maximum not_equal pad power repeat reshape shape sum take
     take_along_axis tile where zeros
 """.split()
-_FEW = 16  # from so many on, one sort is faster than a pass for each
 _FULL = 7 / 8  # of the rows must be live: with fewer, the others are left out
 
 
 def top_k(values: np.ndarray, k: int) -> Any:
     """Returns the k largest values and their indices, the lower first of equals."""
-    if k > _FEW:
-        order = np.argsort(-values, axis=-1, kind="stable")[..., :k]
-        return np.take_along_axis(values, order, axis=-1), order
     order = np.empty((*values.shape[:-1], k), "int64")
     order[..., 0] = values.argmax(-1)  # the first of equals
     left = values
