@@ -5,7 +5,6 @@ import lzma
 import os
 import subprocess
 import sys
-import types
 
 import keras
 import pytest
@@ -101,17 +100,3 @@ def test_a_lock_keeps_others_out_until_it_is_closed(tmp_path, kind):
         lock(path)
     os.close(held)
     os.close(lock(path))
-
-
-@pytest.mark.parametrize("problem", [None, OSError(37, "No locks available")])
-def test_where_files_cannot_be_locked_nobody_is_kept_out(
-    tmp_path, monkeypatch, problem
-):
-    def fail(*_):
-        raise problem
-
-    fcntl = problem and types.SimpleNamespace(flock=fail, LOCK_EX=2, LOCK_NB=4)
-    monkeypatch.setitem(sys.modules, "fcntl", fcntl)  # None: there is no such module
-    first, second = lock(tmp_path), lock(tmp_path)
-    os.close(first)
-    os.close(second)

@@ -35,16 +35,13 @@ def bundled_folder(inside: str, beside: str) -> Path:
     return folder if folder.is_dir() else package.parent / beside
 
 
-def atomic_write(
-    path: StrPath, write: Callable[[Any], object], aside: StrPath | None = None
-) -> None:
+def atomic_write(path: StrPath, write: Callable[[str], object]) -> None:
     """Writes a file atomically: `write` to a path beside its place, then renamed.
 
-    `aside` is that path, by default `part_of(path)`. An existing file is kept if
-    writing fails: if the disk is full, for example, an OSError names the file, and what
-    was written is removed.
+    An existing file is kept if writing fails: if the disk is full, for example, an
+    OSError names the file, and what was written is removed.
     """
-    aside = aside or part_of(path)
+    aside = part_of(path)
     try:
         with name_file_in_errors(path):
             write(aside)
@@ -80,9 +77,9 @@ def sha256(path: StrPath) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def write_bytes(path: StrPath, content: bytes, aside: StrPath | None = None) -> None:
+def write_bytes(path: StrPath, content: bytes) -> None:
     """Writes a file's whole content with `atomic_write`."""
-    atomic_write(path, lambda aside: Path(aside).write_bytes(content), aside)
+    atomic_write(path, lambda aside: Path(aside).write_bytes(content))
 
 
 def part_of(path: StrPath) -> str:
@@ -121,7 +118,7 @@ def unpacked(file: Any, name: StrPath) -> Iterator[Any]:
         raise ValueError(f"{damaged}: {error}") from error
 
 
-def lock(path: StrPath, flags: int = os.O_RDONLY) -> int:
+def lock(path: StrPath) -> int:
     """Opens a file or folder and locks it for this process; returns its descriptor.
 
     The lock lasts until that is closed or the process ends. Where files cannot be
@@ -130,7 +127,7 @@ def lock(path: StrPath, flags: int = os.O_RDONLY) -> int:
     Raises:
         BlockingIOError: if another process holds the lock.
     """
-    descriptor = os.open(path, flags, 0o666)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         import fcntl
 

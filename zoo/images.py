@@ -49,7 +49,7 @@ def read_images(images: Any, shape: tuple[int, int, int]) -> tuple[np.ndarray, b
 
 
 def _is_single(images):
-    if isinstance(images, (str, os.PathLike)) or hasattr(images, "convert"):
+    if isinstance(images, (str, bytes, os.PathLike)) or hasattr(images, "convert"):
         return True
     if isinstance(images, (list, tuple)):
         return False
@@ -62,10 +62,6 @@ def _is_single(images):
 
 
 def _read(image, shape, name):
-    if isinstance(image, (str, os.PathLike)):
-        image = _open(image, name)
-    if hasattr(image, "convert"):  # a PIL image
-        image = _rgb(image)
     array = _array(image, name)
     if shape[-1] not in CHANNELS:
         if array.shape != shape:
@@ -82,6 +78,11 @@ def _read(image, shape, name):
 
 
 def _array(image, name):
+    """An array, a file, a PIL image or a tensor as an array."""
+    if isinstance(image, (str, os.PathLike)):
+        return _open(_existing(image, name), name)
+    if hasattr(image, "convert"):  # a PIL image
+        return _rgb(image)
     if not hasattr(image, "shape"):
         raise TypeError(
             f"{name} must be an array, a path or a PIL image. Received: "
@@ -92,26 +93,20 @@ def _array(image, name):
 
 def _bytes(array, name):
     """The array as uint8 `(H, W, 1 or 3)`."""
-    if array.ndim == 2:
-        array = array[..., None]
+    array = array[..., None] if array.ndim == 2 else array
     if array.ndim != 3 or array.shape[-1] not in CHANNELS or 0 in array.shape:
         raise ValueError(
             f"{name} must have the shape (height, width), or with 1 or 3 channels "
             f"last. Received: {array.shape}"
         )
-    if array.dtype.kind == "f":
-        if not (array.min() >= 0 and array.max() <= 1):
-            raise ValueError(
-                f"{name} of floats must have numbers from 0 to 1 (of integers, from 0 "
-                f"to 255). Received: from {array.min():g} to {array.max():g}"
-            )
-        return _rounded(array.astype("float32") * 255)
-    if array.dtype.kind not in "iu" or array.min() < 0 or array.max() > 255:
+    floats = array.dtype.kind == "f"
+    fits = array.dtype.kind in "fiu" and array.min() >= 0
+    if not (fits and array.max() <= (1 if floats else 255)):
         raise ValueError(
             f"{name} must have integers from 0 to 255, or floats from 0 to 1. "
             f"Received: {array.dtype} from {array.min()} to {array.max()}"
         )
-    return array.astype("uint8")
+    return _rounded(array.astype("float32") * 255) if floats else array.astype("uint8")
 
 
 def _rounded(array):
@@ -186,8 +181,7 @@ def encode_images(images: Any) -> tuple[list[bytes], bool]:
         FileNotFoundError: if a file is not there.
         ImportError: without Pillow, for what is no file.
     """
-    single = isinstance(images, bytes) or _is_single(images)
-    if single:
+    if _is_single(images):
         return [_encode(images, "image")], True
     return [_encode(image, f"images[{n}]") for n, image in enumerate(images)], False
 
@@ -197,12 +191,8 @@ def _encode(image, name):
         return image
     if isinstance(image, (str, os.PathLike)):
         return _existing(image, name).read_bytes()
-    if hasattr(image, "convert"):
-        array = _rgb(image)
-    else:
-        array = _bytes(_array(image, name), name)
     file = io.BytesIO()
-    _from_array(array).save(file, "PNG")
+    _from_array(_bytes(_array(image, name), name)).save(file, "PNG")
     return file.getvalue()
 
 
@@ -220,7 +210,6 @@ def _pillow():
 
 def _open(path, name):
     image_module = _pillow()
-    path = _existing(path, name)
     try:
         with image_module.open(path) as image:
             return _rgb(image)

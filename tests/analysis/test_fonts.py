@@ -37,16 +37,11 @@ def test_a_font_is_found_that_has_a_character(monkeypatch):
     assert find_fonts(set("狗犬"))[1] == {"狗"}
 
 
-@pytest.mark.parametrize(
-    ("characters", "named"),
-    [
-        ("犬क", "क 犬 (CJK, DEVANAGARI), drawn"),
-        ("\U0001f436", "\U0001f436, drawn"),
-        ("abcdefghijklm", "a b c d e f g h i j and 3 more (LATIN), drawn"),
-    ],
-)
-def test_the_warning_names_characters_and_scripts(characters, named):
-    assert missing_characters(set(characters)).startswith(f"no font here has {named}")
+def test_the_warning_names_characters():
+    assert missing_characters({"犬", "क"}).startswith("no font here has क 犬, drawn")
+    assert missing_characters({*"abcdefghijklm"}, 3).startswith(
+        "no font here has a b c …"
+    )
 
 
 def test_matplotlibs_own_font_has_arabic_and_hebrew():

@@ -55,7 +55,7 @@ def plot_alignment(
     Indian scripts and writes Arabic and Hebrew from right to left, within a label. Its
     own font, DejaVu Sans, has Latin, Greek, Cyrillic, Arabic and Hebrew. Chinese,
     Japanese, Korean, Indian and other scripts need a font on this machine, such as
-    Google's Noto fonts, which is found by its characters; a warning names the script
+    Google's Noto fonts, which is found by its characters; a warning names those
     that none has. Words stand in their reading order, the first one at the left and at
     the top, in scripts from right to left as well: a translation word by word is a
     diagonal in every pair of languages.

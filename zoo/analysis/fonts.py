@@ -1,7 +1,5 @@
 """Fonts of this machine that have the characters of a picture."""
 
-import unicodedata
-
 
 def find_fonts(characters: set[str]) -> tuple[list[str], set[str]]:
     """Returns names of fonts that together have the characters, and missing ones."""
@@ -29,23 +27,15 @@ def find_fonts(characters: set[str]) -> tuple[list[str], set[str]]:
 
 
 def missing_characters(missing: set[str], most: int = 10) -> str:
-    """Returns a warning about characters that no font has.
-
-    Args:
-        missing: the characters, at least one.
-        most: how many of them are named.
+    """Returns a warning about characters that no font has, which names some of them.
 
     Example:
-        >>> missing_characters({"犬"})[:27]
-        'no font here has 犬 (CJK), d'
+        >>> missing_characters({"犬"})[:30]
+        'no font here has 犬, drawn as �'
     """
-    shown = " ".join(sorted(missing)[:most])
-    more = f" and {len(missing) - most} more" if len(missing) > most else ""
-    # A letter's name begins with its script: "DEVANAGARI LETTER KA".
-    letters = [c for c in missing if unicodedata.category(c)[0] in "LM"]
-    scripts = {unicodedata.name(c, "").partition(" ")[0] for c in letters} - {""}
-    named = f" ({', '.join(sorted(scripts))})" if scripts else ""
+    more = " …" if len(missing) > most else ""
     return (
-        f"no font here has {shown}{more}{named}, drawn as \ufffd: Google's Noto fonts "
-        "have all scripts (Noto Sans CJK: Chinese, Japanese and Korean)"
+        f"no font here has {' '.join(sorted(missing)[:most])}{more}, drawn as \ufffd: "
+        "Google's Noto fonts have all scripts (Noto Sans CJK: Chinese, Japanese and "
+        "Korean)"
     )
