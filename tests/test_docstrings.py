@@ -21,6 +21,7 @@ NEEDS = {
     **dict.fromkeys(
         ("zoo.serving.server.ray_app", "zoo.serving.server.ray_proxy"), "fastapi"
     ),
+    "zoo.serving.server.prediction": "tensorflow_serving",
     **{
         f"zoo.serving.export.{name}": "tensorflow"
         for name in ("image_graph", "search_signatures", "word_graphs")

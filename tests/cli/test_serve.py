@@ -59,16 +59,17 @@ def test_serve_becomes_the_server(version):
 def test_serve_prints_dockers_command(version):
     options = ["--no-start", "--port", "9", "--no-batching", "--image", "mine:1"]
     options += ["--intra-op-threads", "0"]
-    done = serve(version, "made", programs=["docker"], arguments=options)
+    done = serve(version, "made", "made", programs=["docker"], arguments=options)
     [printed] = done.stdout.splitlines()
     assert printed.startswith("docker run --rm --init ")
     assert "-p 9:8500" in printed
     assert "batching" not in printed
     assert " mine:1 " in printed and "_intra_op_parallelism=0" in printed
+    assert (version / "models.config").read_text().count('name: "made"') == 1
 
 
 @pytest.mark.parametrize("docker", [False, True])
-def test_without_its_server_the_error_names_the_other(version, docker, monkeypatch):
+def test_without_its_server_the_error_names_the_other(version, docker):
     """Docker may be there without a daemon, which its every command but one needs."""
     if docker:
         (version.parent / "bin").mkdir()
@@ -76,100 +77,21 @@ def test_without_its_server_the_error_names_the_other(version, docker, monkeypat
     arguments = ["--engine", "tensorflow"]
     done = serve(version, "made", programs=[], arguments=arguments)
     assert done.returncode == 1 and "docs.docker.com" in done.stderr
+    assert ("docker without a running daemon" in done.stderr) == docker
     assert "`--engine ray` needs neither" in done.stderr
     assert not (version / "models.config").exists()
+    done = serve(version, "made", programs=[], arguments=[*arguments, "--no-start"])
+    assert done.returncode == 0 and not done.stdout and "wrote" in done.stderr
+    assert (version / "models.config").exists()
     done = serve(version, "made", programs=[], arguments=["--no-start"])
     assert "serving by Ray Serve" in done.stderr
-    assert not (version / "models.config").exists()
-
-
-def test_writing_the_files_needs_no_server(version):
-    options = ["--engine", "tensorflow", "--no-start"]
-    done = serve(version, "made", "made", programs=[], arguments=options)
-    assert done.returncode == 0 and not done.stdout
-    assert "docs.docker.com" in done.stderr and "models.config" in done.stderr
-    assert (version / "models.config").read_text().count('name: "made"') == 1
-    assert (version / "batching.config").is_file()
-
-
-def test_a_dry_run_does_nothing(version, preset, capsys, monkeypatch):
-    monkeypatch.setattr(
-        "zoo.cli.serve.export_preset", lambda *_, **__: pytest.fail("export")
-    )
-    monkeypatch.setattr("shutil.which", lambda name: name)
-    before = sorted(version.rglob("*"))
-    options = ["--folder", str(version), "--dry-run"]
-    assert main(["serve", "made", str(preset), *options]) == 0
-    captured = capsys.readouterr()
-    assert captured.out.startswith("tensorflow_model_server ")
-    assert f"would export {preset} to {version / 'tiny_tagger'}" in captured.err
-    assert f"would write the server's files to {version}" in captured.err
-    assert sorted(version.rglob("*")) == before
-
-
-def test_a_path_is_no_models_name(version, preset, monkeypatch):
-    """That of a preset beside what was exported from it, as in savedmodels."""
-    shutil.copytree(preset, version / "tiny_tagger")
-    exported_from(preset, version / "tiny_tagger" / "1")
-    monkeypatch.setattr("shutil.which", lambda name: name)
-    pytest.importorskip("tensorflow_serving", reason="models.config needs it")
-    path = str(version / "tiny_tagger")
-    options = ["--folder", str(version), "--no-start"]
-    assert main(["serve", path, f"{path}/", "tiny_tagger", *options]) == 0
-    text = (version / "models.config").read_text()
-    assert text.count("name:") == 1 and 'name: "tiny_tagger"' in text
-
-
-def test_serve_exports_what_is_missing(version, preset, monkeypatch, capsys):
-    calls = []
-
-    def export(name, out, form, warmup):
-        assert warmup and form == "savedmodel"
-        calls.append((name, out))
-        found = versions(Path(out) / "tiny_tagger")
-        exported_from(name, Path(out) / "tiny_tagger" / str(len(found) + 1))
-
-    monkeypatch.setattr("zoo.cli.serve.export_preset", export)
-    monkeypatch.setattr("shutil.which", lambda name: name)
-    pytest.importorskip("tensorflow_serving", reason="models.config needs it")
-    options = ["--folder", str(version), "--no-start"]
-    assert main(["serve", "made", str(preset), *options]) == 0
-    assert calls == [(str(preset), str(version))]
-    text = (version / "models.config").read_text()
-    assert 'name: "made"' in text and 'name: "tiny_tagger"' in text
-    assert main(["serve", "made", str(preset), *options]) == 0 and len(calls) == 1
-    assert "is not in" in capsys.readouterr().err
-    # Another preset of that name is not the one that lies there.
-    other = shutil.copytree(preset, version / "other" / "tiny_tagger")
-    config = json.loads((other / "config.json").read_text())
-    (other / "config.json").write_text(json.dumps({**config, "more": 1}))
-    assert main(["serve", str(other), *options]) == 0 and len(calls) == 2
-    assert "1 was not exported from" in capsys.readouterr().err
-    assert main(["serve", str(other), "tiny_tagger", *options]) == 0
-    assert len(calls) == 2
-    capsys.readouterr()
-    assert main(["serve", str(other), str(preset), *options]) == 2
-    assert "two presets are named tiny_tagger" in capsys.readouterr().err
-    # One that `export_savedmodel` wrote, with limits of its own, is not put aside.
-    exported_from(None, version / "tiny_tagger" / "3")
-    assert main(["serve", str(preset), *options]) == 0 and len(calls) == 2
-    assert "doesn't say what preset" in capsys.readouterr().err
-
-
-def test_serve_stops_where_an_export_fails(version, preset, monkeypatch):
-    monkeypatch.setattr("zoo.cli.serve.export_preset", lambda *_, **__: 1)
-    monkeypatch.setattr("shutil.which", lambda name: name)
-    options = ["--folder", str(version), "--no-start"]
-    assert main(["serve", str(preset), *options]) == 1
-    assert not (version / "models.config").exists()
-
-
-# === Ray's server ===
 
 
 @pytest.fixture
-def ray(monkeypatch):
-    """Ray is here; gives the commands that replace this process."""
+def started(monkeypatch):
+    """TensorFlow's and Ray's servers are here; gives the commands that replace this
+    process."""
+    pytest.importorskip("tensorflow_serving", reason="models.config needs it")
     found, started = importlib.util.find_spec, []
     packages = ("ray", "fastapi", "uvicorn", "grpc")
     monkeypatch.setattr(
@@ -177,85 +99,116 @@ def ray(monkeypatch):
         "find_spec",
         lambda name, *given: name if name in packages else found(name, *given),
     )
+    monkeypatch.setattr("shutil.which", lambda name: name)
     monkeypatch.setattr("os.execvp", lambda program, command: started.append(command))
     return started
 
 
-def note(monkeypatch, calls):
-    """Exports are noted, without the warm-up requests, which may have no package."""
+@pytest.fixture
+def exports(monkeypatch):
+    """Exports write as much of a version as tells its preset; gives what was asked."""
+    calls = []
 
-    def export(*given, warmup):
-        assert not warmup
-        calls.append(given)
+    def export(name, out, form, warmup):
+        calls.append((name, str(out), form))
+        assert warmup == (form == "savedmodel")
+        served = Path(name).name
+        number = len(versions(Path(out) / served)) + 1
+        exported_from(name, Path(out) / served / str(number))
 
     monkeypatch.setattr("zoo.cli.serve.export_preset", export)
+    return calls
 
 
-def test_ray_starts_with_what_is_exported(version, ray, capsys):
+def test_a_path_is_no_models_name(version, preset, started):
+    """That of a preset beside what was exported from it, as in savedmodels."""
+    shutil.copytree(preset, version / "tiny_tagger")
+    exported_from(preset, version / "tiny_tagger" / "1")
+    path = str(version / "tiny_tagger")
+    options = ["--folder", str(version), "--no-start"]
+    assert main(["serve", path, f"{path}/", "tiny_tagger", *options]) == 0
+    text = (version / "models.config").read_text()
+    assert text.count("name:") == 1 and 'name: "tiny_tagger"' in text
+
+
+def test_serve_exports_what_is_missing(version, preset, started, exports, capsys):
+    options = ["--folder", str(version), "--no-start"]
+    assert main(["serve", "made", str(preset), *options]) == 0
+    assert exports == [(str(preset), str(version), "savedmodel")]
+    text = (version / "models.config").read_text()
+    assert 'name: "made"' in text and 'name: "tiny_tagger"' in text
+    assert main(["serve", "made", str(preset), *options]) == 0 and len(exports) == 1
+    assert "is not in" in capsys.readouterr().err
+    # Another preset of that name is not the one that lies there.
+    other = shutil.copytree(preset, version / "other" / "tiny_tagger")
+    config = json.loads((other / "config.json").read_text())
+    (other / "config.json").write_text(json.dumps({**config, "more": 1}))
+    assert main(["serve", str(other), *options]) == 0 and len(exports) == 2
+    assert "1 was not exported from" in capsys.readouterr().err
+    assert main(["serve", str(other), "tiny_tagger", *options]) == 0
+    assert len(exports) == 2
+    capsys.readouterr()
+    assert main(["serve", str(other), str(preset), *options]) == 2
+    assert "two presets are named tiny_tagger" in capsys.readouterr().err
+    # One that `export_savedmodel` wrote, with limits of its own, is not put aside.
+    exported_from(None, version / "tiny_tagger" / "3")
+    assert main(["serve", str(preset), *options]) == 0 and len(exports) == 2
+    assert "doesn't say what preset" in capsys.readouterr().err
+    assert not started
+
+
+def test_serve_stops_where_an_export_fails(version, preset, started, monkeypatch):
+    monkeypatch.setattr("zoo.cli.serve.export_preset", lambda *_, **__: 1)
+    assert main(["serve", str(preset), "--folder", str(version)]) == 1
+    assert not (version / "models.config").exists() and not started
+
+
+# === Ray's server ===
+def test_ray_starts_with_what_is_exported(version, started, capsys):
     options = ["--folder", str(version), "--engine", "ray", "--port", "9"]
     assert main(["serve", "made", *options, "--no-batching"]) == 0
-    [command] = ray
-    assert command[1:4] == [
-        "-m",
-        "zoo.serving.server.ray_serve",
-        f"made={version}/made",
-    ]
+    [command] = started
+    server = ["-m", "zoo.serving.server.ray_serve", f"made={version}/made"]
+    assert command[1:4] == server
     chosen = "--threads 1 --port 9 --rest-port 8501 --batch-size 1"
     assert command[4:] == chosen.split()
     assert capsys.readouterr().out.split() == command
     assert [path.name for path in version.iterdir()] == ["made"]  # no server's files
     assert main(["serve", "made", *options, "--no-start"]) == 0
-    assert len(ray) == 1
+    assert len(started) == 1
 
 
-def test_ray_starts_with_its_options(version, ray):
+def test_ray_starts_with_its_options(version, started):
     """They choose it, too."""
     options = ["--folder", str(version), "--host", "0.0.0.0"]
     assert main(["serve", "made", *options, "--max-replicas", "3"]) == 0
-    assert main(["serve", "made", *options, "--replicas", "2"]) == 0
+    assert main(["serve", "made", *options, "--min-replicas", "2"]) == 0
     for command, name, count in zip(
-        ray, ("--max-replicas", "--replicas"), "32", strict=True
+        started, ("--max-replicas", "--replicas"), "32", strict=True
     ):
         given = dict(zip(command[4::2], command[5::2], strict=True))
         assert given[name] == count and given["--host"] == "0.0.0.0"
         assert len(given) == 5
 
 
-def test_ray_serves_other_tasks_as_savedmodels(ray, tmp_path, capsys, monkeypatch):
-    options = ["--engine", "ray", "--folder", str(tmp_path)]
-    assert main(["serve", "birnn", *options, "--format", "onnx"]) == 2
-    assert "--format savedmodel; received birnn" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir()) and not ray
-    calls = []
-    note(monkeypatch, calls)
-    assert main(["serve", "birnn", "luong_local", *options]) == 0
-    assert calls == [
-        ("birnn", str(tmp_path), "savedmodel"),
-        ("luong_local", str(tmp_path), "savedmodel"),
-    ]
-    assert len(ray) == 1
-
-
 @pytest.mark.parametrize("form", ["onnx", "savedmodel"])
-def test_ray_exports_what_is_missing(preset, ray, form, tmp_path, monkeypatch):
-    calls = []
+def test_ray_exports_what_is_missing(
+    preset, started, exports, form, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
-    note(monkeypatch, calls)
     choice = ["--format", form] if form == "savedmodel" else []
     assert main(["serve", str(preset), "--engine", "ray", *choice]) == 0
     folder = {"onnx": "exports/onnx", "savedmodel": "exports"}[form]
-    assert calls == [(str(preset), folder, form)]
-    assert f"tiny_tagger={tmp_path}/{folder}/tiny_tagger" in ray[0]
+    assert exports == [(str(preset), folder, form)]
+    assert f"tiny_tagger={tmp_path}/{folder}/tiny_tagger" in started[0]
 
 
 def test_an_onnx_export_of_another_preset_is_replaced(
-    version, preset, ray, monkeypatch
+    version, preset, started, exports
 ):
-    calls = []
-    note(monkeypatch, calls)
     exported = version / "tiny_tagger" / "1"
     exported.mkdir(parents=True)
-    described = {"task": "translate", "settings": {}, "graphs": {}}
+    described = {"task": "tag", "settings": {}, "graphs": {}}
     options = ["serve", str(preset), "--engine", "ray", "--folder", str(version)]
     for found, count in ((digest(preset), 0), ("another", 1)):
         (exported / "manifest.json").unlink(missing_ok=True)
@@ -263,7 +216,7 @@ def test_an_onnx_export_of_another_preset_is_replaced(
         write_manifest(exported, {**described, "preset": found})
         (exported / "large").unlink()  # only the manifest is read
         assert main(options) == 0
-        assert len(calls) == count
+        assert len(exports) == count
 
 
 def test_without_ray_the_error_names_the_extra(version, monkeypatch, capsys):
@@ -276,7 +229,7 @@ def test_without_ray_the_error_names_the_extra(version, monkeypatch, capsys):
     options = ["serve", "made", "--folder", str(version), "--engine", "ray"]
     assert main(options) == 1
     assert 'pip install "attention-zoo[ray]"' in capsys.readouterr().err
-    assert main([*options, "--dry-run"]) == 0
+    assert main([*options, "--no-start"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -285,16 +238,10 @@ def test_without_ray_the_error_names_the_extra(version, monkeypatch, capsys):
         (["--engine", "tensorflow", "--host", "a"], "--host goes with --engine ray"),
         (["--engine", "ray", "--image", "mine:1"], "--image goes with --engine ten"),
         (["--host", "a", "--image", "b"], "goes with --engine"),
-        (["--engine", "ray", "--intra-op-threads", "0"], "goes with --engine ten"),
-        (
-            ["--replicas", "2", "--max-replicas", "3"],
-            "Received: replicas=2, min_replicas=None, max_replicas=3",
-        ),
-        (["--min-replicas", "2"], "Received: replicas=None, min_"),
         (["--engine", "tensorflow", "--format", "onnx"], "--format savedmodel alone"),
         (["--format", "other"], "invalid choice"),
     ],
 )
-def test_options_of_the_other_engine(version, options, message, ray, capsys):
+def test_options_of_the_other_engine(version, options, message, started, capsys):
     assert main(["serve", "made", "--folder", str(version), *options]) == 2
-    assert message in capsys.readouterr().err and not ray
+    assert message in capsys.readouterr().err and not started

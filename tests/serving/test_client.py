@@ -1,6 +1,3 @@
-import contextlib
-import socket
-import threading
 import time
 
 import httpx2
@@ -142,33 +139,22 @@ def test_an_unavailable_server_is_asked_again(connect, server, monkeypatch):
 def test_a_channel_connects_again_between_retries():
     """Retries are in vain while a channel waits before it tries to connect."""
     came = []
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def turn_away():
-            with contextlib.suppress(OSError):  # closed
-                while True:
-                    listening.accept()[0].close()
-                    came.append(1)
-
-        threading.Thread(target=turn_away, daemon=True).start()
-        client = Client(f"127.0.0.1:{listening.getsockname()[1]}", "loud", retries=3)
-        with client, pytest.raises(ServingError, match="UNAVAILABLE"):
-            client.translate("a")  # 0.7 s, in which gRPC by default connects once
+    with fake_server.http_server(lambda _: came.append(1)) as url:
+        with Client(url.removeprefix("http://"), "loud", retries=3) as client:
+            with pytest.raises(ServingError, match="UNAVAILABLE"):
+                client.translate("a")  # 0.7 s, in which gRPC by default connects once
         deadline = time.monotonic() + 10  # the thread may lag behind
         while len(came) < 3 and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert len(came) >= 3
+    assert len(came) >= 3
 
 
 def test_other_errors_are_not_asked_again(connect, server):
-    server.failures = [fake_server.Failure("INVALID_ARGUMENT", "a shape\nis wrong")]
+    server.failures = [fake_server.Failure("INVALID_ARGUMENT", "a shape is wrong")]
     with pytest.raises(ServingError, match="INVALID_ARGUMENT: .*a shape is wrong"):
         connect().translate("a")
     assert server.requests == [1]
-
-
-def test_a_model_that_is_not_served_is_named(connect):
-    with pytest.raises(ServingError, match="NOT_FOUND.*not served.*quiet"):
+    with pytest.raises(ServingError, match="NOT_FOUND.*quiet"):
         connect(model="quiet").translate("a")
     with pytest.raises(ServingError, match="NOT_FOUND"):
         connect(version=7).translate("a")
@@ -180,15 +166,12 @@ def test_grpc_has_the_deadline(server):
     assert client.translate("a") == "A"
     first, second = server.timeouts
     assert 0 < second < first <= 5  # retries are within it
-    server.failures = [fake_server.Failure("DEADLINE_EXCEEDED", "")]
-    with pytest.raises(ServingError, match="DEADLINE_EXCEEDED.*the client's `timeout`"):
-        client.translate("a")
 
 
 def test_rest_has_the_deadline(server):
     client = Client(server.url, "loud", timeout=0.3, batch_size=1)
     server.gate.clear()
-    with pytest.raises(ServingError, match="DEADLINE_EXCEEDED.*the client's `timeout`"):
+    with pytest.raises(ServingError, match="DEADLINE_EXCEEDED.*no answer within 0.3"):
         client.translate(["a"] * 3)
     assert server.requests == [1]  # the others aren't sent
     server.gate.set()
@@ -198,7 +181,7 @@ def test_rest_has_the_deadline(server):
 
 @pytest.mark.parametrize("address", ["localhost:1", "http://localhost:1"])
 def test_no_server_is_said(address):
-    with pytest.raises(ServingError, match="UNAVAILABLE.*is a model server running"):
+    with pytest.raises(ServingError, match=f"UNAVAILABLE: {address}"):
         Client(address, "loud", retries=0, timeout=5).translate("a")
 
 
@@ -210,38 +193,25 @@ def test_what_breaks_off_is_asked_again(server, monkeypatch):
         httpx2.ConnectError("refused"),
     ]
     assert Client(server.url, "loud").translate("a") == "A"
-    server.failures = [httpx2.ConnectTimeout("slow")]
-    with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):
-        Client(server.url, "loud").translate("a")
     server.failures = [httpx2.InvalidURL("no such host")]
     with pytest.raises(ServingError, match="UNKNOWN.*no such host"):
         Client(server.url, "loud").translate("a")
 
 
-@pytest.mark.parametrize("address", ["http://localhost:85010", "http://", "https://:1"])
-def test_an_address_that_is_none_is_refused(address):
-    with pytest.raises(ValueError, match=f"REST address.*Received: '{address}'"):
-        Client(address, "loud")
-
-
-@pytest.mark.parametrize("number", [-1e9, np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("number", [-1e9, np.nan, np.inf])
 def test_a_model_without_numbers_is_an_error(connect, server, number):
     """The answer of a beam without a finite hypothesis."""
-
-    def broken(signature, inputs):
-        if signature == "translate_n_best":
-            return {"translations": texts(1, 2), "scores": numbers(1, 2) * number}
-        found = {"translation": texts(1), "score": numbers(1) * number}
-        if signature == "align":
-            words = {"tokens": texts(1, 1), "source_tokens": texts(1, 1)}
-            found |= {**words, "alignment": numbers(1, 1, 1)}
-        return found
-
-    server.models["loud"] = {1: broken}
-    client = connect()
-    for method in ("translate", "greedy", "translate_n_best", "align"):
+    one = {"translation": texts(1), "score": numbers(1) * number}
+    words = {"tokens": texts(1, 1), "source_tokens": texts(1, 1)}
+    several = {"translations": texts(1, 2), "scores": numbers(1, 2) * number}
+    for method, outputs in (
+        ("translate", one),
+        ("translate_n_best", several),
+        ("align", {**one, **words, "alignment": numbers(1, 1, 1)}),
+    ):
+        server.models["loud"] = {1: lambda *_, outputs=outputs: outputs}
         with pytest.raises(ServingError, match="INTERNAL.*not finite"):
-            getattr(client, method)("a")
+            getattr(connect(), method)("a")
 
 
 # === Answers that don't fit ===
@@ -255,53 +225,57 @@ def numbers(*shape):
 
 BEST = {"translation": texts(2), "score": numbers(2)}
 ALIGN = {**BEST, "tokens": texts(2, 3), "source_tokens": texts(2, 5)}
+SEVERAL = {"translations": texts(2, 4), "scores": numbers(2, 4)}
+TAGS = {"words": texts(2, 3), "tags": texts(2, 3)}
+# Method -> outputs by what is wrong with them.
 UNFIT = {
-    "translate a column": ("translate", {**BEST, "translation": texts(2, 1)}),
-    "translate numbers": ("translate", {**BEST, "translation": numbers(2)}),
-    "translate nothing": ("translate", {"translation": texts(0), "score": numbers(0)}),
-    "translate more scores": ("translate", {**BEST, "score": numbers(3)}),
-    "translate texts as scores": ("translate", {**BEST, "score": texts(2)}),
-    "translate scores in rows": ("translate", {**BEST, "score": numbers(2, 1)}),
-    "translate other names": ("translate", {"x": texts(2), "y": numbers(2)}),
-    "greedy one": ("greedy", {"translation": texts(1), "score": numbers(1)}),
-    "greedy no score": ("greedy", {"translation": texts(2), "scores": numbers(2)}),
-    "n-best flat": ("translate_n_best", {"translations": texts(2)}),
-    "n-best and fewer scores": (
-        "translate_n_best",
-        {"translations": texts(2, 4), "scores": numbers(2, 3)},
-    ),
-    "n-best texts as scores": (
-        "translate_n_best",
-        {"translations": texts(2, 4), "scores": texts(2, 4)},
-    ),
-    "n-best deep": (
-        "translate_n_best",
-        {"translations": texts(2, 4, 1), "scores": numbers(2, 4, 1)},
-    ),
-    "align without": ("align", ALIGN),
-    "align flat": ("align", {**ALIGN, "alignment": numbers(2, 15)}),
-    "align turned": ("align", {**ALIGN, "alignment": numbers(2, 5, 3)}),
-    "align more": ("align", {**ALIGN, "alignment": numbers(2, 3, 6)}),
-    "align texts": ("align", {**ALIGN, "alignment": texts(2, 3, 5)}),
-    "generate numbers": ("generate", {"text": numbers(2)}),
-    "generate two": ("generate", {"some": texts(2), "more": texts(2)}),
-    "generate deep": ("generate", {"text": texts(2, 2)}),
-    "score texts": ("score", {"log_probability": texts(2)}),
-    "score deep": ("score", {"log_probability": numbers(2, 2)}),
-    "score three": ("score", {"log_probability": numbers(3)}),
-    "tag flat": ("tag", {"words": texts(2), "tags": texts(2)}),
-    "tag fewer": ("tag", {"words": texts(2, 3), "tags": texts(2, 2)}),
-    "tag numbers": ("tag", {"words": texts(2, 3), "tags": numbers(2, 3)}),
-    "classify deep": ("classify", {"class": texts(2, 2), "probabilities": numbers(2)}),
-    "classify numbers": ("classify", {"class": numbers(2), "p": numbers(2)}),
-    "classify without": ("classify", {"probabilities": numbers(2, 2), "p": numbers(2)}),
+    "translate": {
+        "a column": {**BEST, "translation": texts(2, 1)},
+        "numbers": {**BEST, "translation": numbers(2)},
+        "nothing": {"translation": texts(0), "score": numbers(0)},
+        "one row": {"translation": texts(1), "score": numbers(1)},
+        "more scores": {**BEST, "score": numbers(3)},
+        "texts as scores": {**BEST, "score": texts(2)},
+        "other names": {"x": texts(2), "y": numbers(2)},
+    },
+    "translate_n_best": {
+        "flat": {"translations": texts(2)},
+        "fewer scores": {**SEVERAL, "scores": numbers(2, 3)},
+        "texts as scores": {**SEVERAL, "scores": texts(2, 4)},
+        "deep": {"translations": texts(2, 4, 1), "scores": numbers(2, 4, 1)},
+    },
+    "align": {
+        "without": ALIGN,
+        "flat": {**ALIGN, "alignment": numbers(2, 15)},
+        "turned": {**ALIGN, "alignment": numbers(2, 5, 3)},
+        "more": {**ALIGN, "alignment": numbers(2, 3, 6)},
+        "texts": {**ALIGN, "alignment": texts(2, 3, 5)},
+    },
+    "generate": {
+        "numbers": {"text": numbers(2)},
+        "two": {"some": texts(2), "more": texts(2)},
+    },
+    "score": {
+        "texts": {"log_probability": texts(2)},
+        "deep": {"log_probability": numbers(2, 2)},
+        "three": {"log_probability": numbers(3)},
+    },
+    "tag": {
+        "flat": {"words": texts(2), "tags": texts(2)},
+        "fewer": {**TAGS, "tags": texts(2, 2)},
+        "numbers": {**TAGS, "tags": numbers(2, 3)},
+    },
+    "classify": {
+        "deep": {"class": texts(2, 2), "probabilities": numbers(2, 3)},
+        "without": {"probabilities": numbers(2, 2), "p": numbers(2)},
+    },
 }
+CASES = [(method, wrong) for method, found in UNFIT.items() for wrong in found]
 
 
-@pytest.mark.parametrize("name", UNFIT)
-def test_an_answer_that_does_not_fit_is_refused(connect, server, name):
-    method, outputs = UNFIT[name]
-    server.models["loud"] = {1: lambda *_: outputs}
+@pytest.mark.parametrize(("method", "wrong"), CASES)
+def test_an_answer_that_does_not_fit_is_refused(connect, server, method, wrong):
+    server.models["loud"] = {1: lambda *_: UNFIT[method][wrong]}
     match = f"INTERNAL: .* answer loud's {method} with 2 rows of .*, received {{'"
     with pytest.raises(ServingError, match=match):
         getattr(connect(), method)(["a", "b"])
@@ -311,7 +285,7 @@ def test_each_word_needs_its_tag(connect, server):
     tags = texts(2, 3)
     tags[1, 1] = b""
     server.models["loud"] = {1: lambda *_: {"words": texts(2, 3), "tags": tags}}
-    with pytest.raises(ServingError, match="INTERNAL.*received 3 words and 2 tags"):
+    with pytest.raises(ServingError, match="INTERNAL.*2 tags to 3 words"):
         connect().tag(["a", "b"])
 
 
@@ -332,6 +306,12 @@ def test_answers_that_fit_are_taken(connect, server):
 
 
 # === Arguments ===
+@pytest.mark.parametrize("address", ["http://localhost:85010", "http://", "https://:1"])
+def test_an_address_that_is_none_is_refused(address):
+    with pytest.raises(ValueError, match=f"REST address.*Received: '{address}'"):
+        Client(address, "loud")
+
+
 def test_arguments_are_checked(connect):
     for wrong in ({"retries": -1}, {"batch_size": 0}, {"timeout": 0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):

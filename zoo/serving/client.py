@@ -3,7 +3,6 @@
 import itertools
 import math
 import reprlib
-import textwrap
 import time
 from collections.abc import Iterable
 from operator import itemgetter
@@ -11,23 +10,13 @@ from typing import Any
 
 from zoo.checks import above_zero, integer
 from zoo.images import encode_images
-from zoo.serving.protocol import (
-    NO_SCORE,
-    SIGNATURES,
-    holds_numbers,
-    takes_bytes,
-)
+from zoo.serving.protocol import NO_SCORE, SIGNATURES, holds_numbers, takes_bytes
 from zoo.serving.transport import GRPCTransport, RESTTransport, ServingError
 from zoo.strings import check_texts, replace_surrogates
 
 Texts = str | Iterable[str]
 _FIRST_WAIT = 0.1  # seconds before the first retry; each later one waits twice as long
 _MAX_SENT = 4 * 2**20  # bytes of a request of several rows; in base64 a third more
-_HINTS = {
-    "UNAVAILABLE": "is a model server running there?",
-    "DEADLINE_EXCEEDED": "no answer in time; the client's `timeout` sets how long",
-    "NOT_FOUND": "the model, the version or the label is not served there",
-}
 
 
 class Client:
@@ -214,7 +203,7 @@ class Client:
             ServingError: if the server gives no answer, or one that is not an array of
                 strings or numbers for each row.
         """
-        return self._predict(inputs, signature, model)
+        return self._predict(inputs, signature, model, {})
 
     def _ask(self, task, signature, model, read, *values):
         """Returns what `read` makes of each row of the outputs of a signature."""
@@ -227,36 +216,41 @@ class Client:
         inputs = dict(zip(names, values, strict=True))
         rows = self._predict(inputs, signature, model, expected)
         try:
-            results = list(map(read, rows))
+            results = [read(row) for row in rows]
         except ValueError as error:
             raise ServingError("INTERNAL", f"{self.address} {error}") from None
         return results[0] if single else results
 
-    def _predict(self, inputs, signature, model, expected=None):
-        """`predict`, with the outputs of `SIGNATURES` that the answer must fit."""
-        model = self.model if model is None else model
-        if not model:
+    def _predict(self, inputs, signature, model, expected):
+        """Returns `predict`'s rows, of the `expected` outputs if there are any."""
+        spec = {"name": model or self.model, "signature_name": signature}
+        spec |= {} if self.version is None else {"version": self.version}
+        spec |= {} if self.label is None else {"version_label": self.label}
+        if not spec["name"]:
             raise ValueError(
                 "A model must be named, by the argument `model` of the client or the "
                 f"call. Received: {model!r}"
             )
-        inputs = {name: _texts(texts, name) for name, texts in inputs.items()}
-        counts = {name: len(texts) for name, texts in inputs.items()}
+        inputs = {name: _checked(values, name) for name, values in inputs.items()}
+        counts = {name: len(values) for name, values in inputs.items()}
         if len(set(counts.values())) != 1:
             raise ValueError(
                 f"All inputs must have equally many texts. Received: {counts}"
             )
-        spec = {"name": model, "signature_name": signature}
-        spec |= {} if self.version is None else {"version": self.version}
-        spec |= {} if self.label is None else {"version_label": self.label}
         rows = []
-        given = list(zip(*inputs.values(), strict=True))
-        for batch in _batches(given, self.batch_size):
+        for batch in _batches(zip(*inputs.values(), strict=True), self.batch_size):
             columns = map(list, zip(*batch, strict=True))
             outputs = self._request(spec, dict(zip(inputs, columns, strict=True)))
-            if expected and len(expected) == len(outputs) == 1:  # REST has no name
+            if len(expected) == len(outputs) == 1:  # REST leaves its name out
                 outputs = dict(zip(expected, outputs.values(), strict=True))
-            self._check(outputs, expected, len(batch), f"{model}'s {signature}")
+            if not _fit(outputs, expected, len(batch)):
+                found = {name: (str(x.dtype), x.shape) for name, x in outputs.items()}
+                raise ServingError(
+                    "INTERNAL",
+                    f"{self.address} should answer {spec['name']}'s {signature} with "
+                    f"{len(batch)} rows of {expected or 'outputs'}, received "
+                    f"{reprlib.repr(found)}",
+                )
             values = zip(*outputs.values(), strict=True)
             rows += [dict(zip(outputs, row, strict=True)) for row in values]
         return rows
@@ -265,46 +259,28 @@ class Client:
         """Returns the outputs by name, after as many retries as it takes."""
         deadline = time.monotonic() + self.timeout
         for attempt in itertools.count():
+            wait = _FIRST_WAIT * 2**attempt
             try:
                 left = deadline - time.monotonic()
                 return self._transport.predict(spec, inputs, left)
             except ServingError as error:
-                wait = _FIRST_WAIT * 2**attempt
                 late = time.monotonic() + wait >= deadline
                 if error.code != "UNAVAILABLE" or attempt == self.retries or late:
-                    details = textwrap.shorten(error.details, 500, placeholder="…")
-                    parts = [self.address, _HINTS.get(error.code), details]
-                    text = "; ".join(filter(None, parts))
+                    text = f"{self.address}: {error.details[:500]}"
                     raise ServingError(error.code, text) from None
             time.sleep(wait)
         return None
 
-    def _check(self, outputs, expected, size, name):
-        """Raises a `ServingError` for outputs that do not fit `size` rows."""
-        rows = bool(outputs) and all(x.shape[:1] == (size,) for x in outputs.values())
-        if rows and _fit(outputs, expected or {}):
-            return
-        wanted = [
-            f"{key} {'number' if holds_numbers(key) else 'text'} ({', '.join(letters)})"
-            for key, letters in (expected or {"outputs": "B"}).items()
-        ]
-        received = {key: (str(x.dtype), x.shape) for key, x in outputs.items()}
-        raise ServingError(
-            "INTERNAL",
-            f"{self.address} should answer {name} with {size} rows of "
-            f"{'; '.join(wanted)}, received {reprlib.repr(received)}",
-        )
-
 
 # === Requests ===
-def _texts(texts, name):
-    """Returns the texts of an input, or bytes: always a list."""
+def _checked(values, name):
+    """Returns the values of an input as a list of texts, or of bytes."""
     if not takes_bytes(name):
-        return [replace_surrogates(text) for text in check_texts(texts, name)]
-    for value in texts:
+        return [replace_surrogates(text) for text in check_texts(values, name)]
+    for value in values:
         if not isinstance(value, bytes):
             raise TypeError(f"{name} must be a list of bytes. Received: {value!r:.80}")
-    return list(texts)
+    return list(values)
 
 
 def _batches(rows, batch_size):
@@ -321,20 +297,22 @@ def _batches(rows, batch_size):
 
 
 # === Answers ===
-def _fit(outputs, expected):
-    """Returns whether outputs have the kinds and dimensions of a signature's."""
+def _fit(outputs, expected, size):
+    """Returns whether outputs have `size` rows, and a signature's types and shapes."""
+    if not outputs or any(x.shape[:1] != (size,) for x in outputs.values()):
+        return False
     sizes: dict[str, int] = {}
     for name, dimensions in expected.items():
         array = outputs.get(name)
-        if array is None:
+        if array is None or array.ndim > len(dimensions):
             return False
-        # Lists of JSON show neither the kind nor the dimensions below an empty one.
+        # Lists of JSON show neither the type nor the dimensions below an empty one.
+        if array.size and array.ndim < len(dimensions):
+            return False
         if array.size and (array.dtype != object) != holds_numbers(name):
             return False
-        if array.ndim > len(dimensions) or array.size and array.ndim < len(dimensions):
-            return False
-        for dimension, size in zip(dimensions, array.shape, strict=False):
-            if sizes.setdefault(dimension, size) != size:
+        for dimension, length in zip(dimensions, array.shape, strict=False):
+            if sizes.setdefault(dimension, length) != length:
                 return False
     return True
 
@@ -377,10 +355,7 @@ def _aligned(row):
 def _tagged(row):
     words, tags = _filled(row["words"]), _filled(row["tags"])
     if len(words) != len(tags):
-        raise ValueError(
-            f"should give each word a tag, received {len(words)} words and "
-            f"{len(tags)} tags"
-        )
+        raise ValueError(f"gave {len(tags)} tags to {len(words)} words")
     return list(zip(words, tags, strict=True))
 
 

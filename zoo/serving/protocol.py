@@ -78,8 +78,6 @@ SIGNATURES = {
         "score": SignatureSpec((*_IMAGE, "caption"), _SCORE),
     },
 }
-# Tasks whose exports to ONNX Ray's server takes.
-SERVED_GRAPHS = "translate", "caption"
 # Task -> the arguments of `zoo.serving.Limits` that it has.
 TAKES: dict[str, tuple[str, ...]] = {
     "translate": (

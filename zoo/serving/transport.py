@@ -6,7 +6,6 @@ is checked before it becomes an array.
 
 import asyncio
 import base64
-import contextlib
 import functools
 import json
 import math
@@ -46,7 +45,8 @@ class GRPCTransport:
             import grpc
             from tensorflow_serving.apis import predict_pb2
         except ModuleNotFoundError as error:
-            raise _missing(error) from None
+            text = f"gRPC needs {error.name}: {INSTALL}"
+            raise ImportError(text, name=error.name) from None
         options = [
             ("grpc.max_receive_message_length", MAX_ANSWER_BYTES),
             # The limit is for received bytes; compressed, they may hide gigabytes.
@@ -102,6 +102,8 @@ class RESTTransport:
     """The REST API at a URL, with tensors in columns."""
 
     def __init__(self, address: str) -> None:
+        import httpx2
+
         try:
             parts = urllib.parse.urlsplit(address)
             valid = bool(parts.hostname) and parts.port != 0
@@ -112,22 +114,16 @@ class RESTTransport:
                 "A REST address must be like http://localhost:8501, with a port from "
                 f"1 to 65535. Received: {address!r}"
             )
-        try:
-            import httpx2
-        except ModuleNotFoundError as error:
-            raise _missing(error) from None
         self._url = f"{address.rstrip('/')}/v1/models/"
         # Compression would hide the size. httpx's own timeouts are for each wait, of
         # which a server may cause many.
-        headers = {"Accept-Encoding": "identity"}
+        headers = {"Accept-Encoding": "identity", "Content-Type": "application/json"}
         self._client = httpx2.AsyncClient(headers=headers, timeout=None)
         self._loop = _loop(os.getpid())
 
     def close(self) -> None:
         """Closes the connections."""
-        call = asyncio.run_coroutine_threadsafe(self._client.aclose(), self._loop)
-        with contextlib.suppress(TimeoutError):  # in a forked child no loop runs
-            call.result(1)
+        asyncio.run_coroutine_threadsafe(self._client.aclose(), self._loop)
 
     def predict(
         self, spec: dict[str, Any], inputs: dict[str, list[Any]], timeout: float
@@ -139,36 +135,31 @@ class RESTTransport:
         for key, place in (("version", "versions"), ("version_label", "labels")):
             url += f"/{place}/{spec[key]}" if key in spec else ""
         columns = {name: list(map(_to_json, values)) for name, values in inputs.items()}
-        content = {"signature_name": spec["signature_name"], "inputs": columns}
+        body = {"signature_name": spec["signature_name"], "inputs": columns}
+        content = json.dumps(body, ensure_ascii=False).encode()
+        call = asyncio.run_coroutine_threadsafe(
+            self._post(f"{url}:predict", content), self._loop
+        )
         try:
-            body = json.dumps(
-                content, ensure_ascii=False, allow_nan=False, separators=(",", ":")
-            ).encode()
-            post = self._post(f"{url}:predict", body)
-            call = asyncio.run_coroutine_threadsafe(post, self._loop)
-            status, body = call.result(timeout)
+            return _read_body(*call.result(timeout))
         except (TimeoutError, httpx2.TimeoutException):
             call.cancel()  # which closes its connection
-            raise ServingError("DEADLINE_EXCEEDED") from None
+            text = f"no answer within {timeout:.3g} s"
+            raise ServingError("DEADLINE_EXCEEDED", text) from None
         except (httpx2.TransportError, OSError) as error:
             raise ServingError("UNAVAILABLE", str(error)) from None
-        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise ServingError("UNKNOWN", str(error)) from None
-        return _read_body(status, body)
 
     async def _post(self, url, content):
         """Returns the status and body of an answer."""
-        body, headers = bytearray(), {"Content-Type": "application/json"}
-        async with self._client.stream(
-            "POST", url, content=content, headers=headers
-        ) as answer:
+        body = bytearray()
+        async with self._client.stream("POST", url, content=content) as answer:
             async for piece in answer.aiter_raw():
                 body += piece
                 if len(body) > MAX_ANSWER_BYTES:
-                    raise ServingError(
-                        "RESOURCE_EXHAUSTED",
-                        f"expected at most {MAX_ANSWER_BYTES:,} bytes, received more",
-                    )
+                    text = f"expected at most {MAX_ANSWER_BYTES:,} bytes, received more"
+                    raise ServingError("RESOURCE_EXHAUSTED", text)
         return answer.status_code, bytes(body)
 
 
@@ -201,9 +192,8 @@ def _read_body(status, body):
         return _read(outputs, _read_lists)
     details = fields.get("error")
     if not isinstance(details, str):
-        beginning = body[:80].decode("utf-8", "replace")
-        expected = 'expected HTTP 200 with lists as "outputs" in JSON'
-        details = f"{expected}, received {status}, {beginning!r}"
+        details = 'expected HTTP 200 with lists as "outputs" in JSON, received '
+        details += f"{status}, {body[:80].decode('utf-8', 'replace')!r}"
     raise ServingError(CODES.get(status, "UNKNOWN"), details)
 
 
@@ -256,7 +246,3 @@ def _read_lists(values):
         )
     texts = [replace_surrogates(text) for text in array.ravel()]
     return np.array(texts, object).reshape(array.shape)
-
-
-def _missing(error):
-    return ImportError(f"a client needs {error.name}: {INSTALL}", name=error.name)

@@ -6,12 +6,7 @@ import pytest
 grpc = pytest.importorskip("grpc", reason="it is of the extras `serving` and `ray`")
 pytest.importorskip("starlette", reason="it is of the extra `ray`")
 
-from zoo.serving.server.ray_proxy import (  # noqa: E402
-    BoundedBodies,
-    RESTErrors,
-    add_services,
-)
-from zoo.serving.server.server_options import MAX_REQUEST_BYTES  # noqa: E402
+from zoo.serving.server.ray_proxy import RESTProxy, add_services  # noqa: E402
 
 pytestmark = pytest.mark.backend_free
 PREDICT = "/tensorflow.serving.PredictionService/Predict"
@@ -22,8 +17,6 @@ class Servicer:
     """Stands for the replicas: answers, refuses, fails, or has died."""
 
     async def Predict(self, request, context):
-        if isinstance(request, int):
-            return str(request).encode()
         if request == b"refused":
             context.set_code(grpc.StatusCode.NOT_FOUND)
             context.set_details("no such model")
@@ -41,19 +34,23 @@ class Servicer:
         return b"status"
 
 
-def ask(*requests):
-    """The answers or (code, details) to (method, request)."""
+def test_methods_and_what_is_unavailable():
+    """Only a replica that died is; of other methods gRPC says UNIMPLEMENTED."""
+    service = "/tensorflow.serving"
 
-    async def run():
-        server = grpc.aio.server(
-            options=[("grpc.max_receive_message_length", 2 * MAX_REQUEST_BYTES)]
-        )
+    async def ask():
+        server, found = grpc.aio.server(), []
         add_services(Servicer(), server)
         port = server.add_insecure_port("localhost:0")
         await server.start()
-        found = []
         async with grpc.aio.insecure_channel(f"localhost:{port}") as channel:
-            for method, request in requests:
+            for method, request in (
+                (PREDICT, b"abc"),
+                (f"{service}.PredictionService/GetModelMetadata", b""),
+                (f"{service}.ModelService/GetModelStatus", b""),
+                *((PREDICT, x) for x in (b"refused", b"failed", b"died")),
+                (f"{service}.PredictionService/Classify", b""),
+            ):
                 try:
                     found.append(await channel.unary_unary(method)(request))
                 except grpc.RpcError as error:
@@ -61,126 +58,85 @@ def ask(*requests):
         await server.stop(0)
         return found
 
-    return asyncio.run(run())
-
-
-def test_methods_and_the_size_of_requests():
-    service = "/tensorflow.serving"
-    assert ask(
-        (PREDICT, b"abc"),
-        (f"{service}.PredictionService/GetModelMetadata", b""),
-        (f"{service}.ModelService/GetModelStatus", b""),
-        (PREDICT, b"a" * (MAX_REQUEST_BYTES + 1)),
-    ) == [b"cba", b"metadata", b"status", str(MAX_REQUEST_BYTES + 1).encode()]
-    [(code, _)] = ask((f"{service}.PredictionService/Classify", b""))
-    assert code == "UNIMPLEMENTED"
-
-
-def test_only_a_replica_that_died_is_unavailable():
-    refused, failed, died = ask(
-        *((PREDICT, x) for x in (b"refused", b"failed", b"died"))
-    )
+    *answers, refused, failed, died, other = asyncio.run(ask())
+    assert answers == [b"cba", b"metadata", b"status"]
     assert refused == ("NOT_FOUND", "no such model")
     assert failed == ("INTERNAL", "The actor died")
     assert died[0] == "UNAVAILABLE" and "sent again" in died[1]
+    assert other[0] == "UNIMPLEMENTED"
 
 
 # === REST ===
-def answer(status, body, kind, path="/v1/models/a:predict"):
-    """The status and body that a client gets of an application's."""
+def send(parts=(b"",), answer=None, pause=0.0, path="/v1/models/a:predict", **options):
+    """Sends a body's parts, of which None is a disconnect, to an application that gives
+    `answer`: status, content type and parts; returns the status, the body, and what the
+    application got."""
+    sent, got, parts = [], [], list(parts)
 
     async def app(scope, receive, send):
-        if status is None:
+        got.append(await receive())
+        if answer is None:
             return
-        headers = [(b"Content-Type", kind.encode())]
+        status, kind, *bodies = answer
+        headers = [(b"content-type", kind)]
         await send(
             {"type": "http.response.start", "status": status, "headers": headers}
         )
-        for part in body:
-            await send({"type": "http.response.body", "body": part, "more_body": True})
+        for body in bodies:
+            await send({"type": "http.response.body", "body": body, "more_body": True})
         await send({"type": "http.response.body"})
-
-    sent = []
-
-    async def send(message):
-        sent.append(message)
-
-    asyncio.run(RESTErrors(app)({"type": "http", "path": path}, None, send))
-    starts = [m["status"] for m in sent if m["type"] == "http.response.start"]
-    return starts, b"".join(m.get("body", b"") for m in sent)
-
-
-def test_what_a_replica_answers_stays():
-    for status in (200, 400, 408, 503):
-        body = [b'{"a"', b": 1}"]
-        assert answer(status, body, "application/json") == ([status], b'{"a": 1}')
-
-
-@pytest.mark.parametrize(("status", "wanted"), [(404, 404), (408, 504), (429, 429)])
-def test_rays_own_errors_become_the_apis(status, wanted):
-    starts, body = answer(status, [b"too ", b"many"], "text/plain")
-    assert starts == [wanted] and json.loads(body) == {"error": "too many"}
-
-
-def test_a_request_without_an_answer_has_to_be_sent_again():
-    starts, body = answer(None, [], "")
-    assert starts == [503] and "sent again" in json.loads(body)["error"]
-
-
-def test_rays_own_paths_stay():
-    found = answer(200, [b"success"], "text/plain", "/-/healthz")
-    assert found == ([200], b"success")
-
-
-# === Bodies ===
-def send_body(parts, headers=(), pause=0.0, **options):
-    """Sends the parts of a body; returns the status and the answer, and what the
-    application got."""
-    sent, got = [], []
-    parts = list(parts)
-
-    async def app(scope, receive, send):
-        message = await receive()
-        got.append((message["body"], message["more_body"], dict(scope["headers"])))
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": b'{"ok": 1}'})
 
     async def receive():
         await asyncio.sleep(pause)
-        if not parts:
-            return {"type": "http.disconnect"}
-        more = len(parts) > 1
-        part = parts.pop(0)
+        part = parts.pop(0) if parts else None
         if part is None:
             return {"type": "http.disconnect"}
-        return {"type": "http.request", "body": part, "more_body": more}
+        return {"type": "http.request", "body": part, "more_body": bool(parts)}
 
-    async def send(message):
+    async def keep(message):
         sent.append(message)
 
-    scope = {"type": "http", "headers": list(headers)}
-    asyncio.run(BoundedBodies(app, **options)(scope, receive, send))
-    if not sent:
-        return None, None, got
-    return sent[0]["status"], json.loads(sent[1]["body"]), got
+    scope = {"type": "http", "path": path, "headers": []}
+    asyncio.run(RESTProxy(app, **options)(scope, receive, keep))
+    starts = [m["status"] for m in sent if m["type"] == "http.response.start"]
+    return starts, b"".join(m.get("body", b"") for m in sent), got
 
 
-def test_the_application_gets_the_whole_body():
-    status, answer, [got] = send_body([b"a", b"", b"bc"], most=3)
-    assert (status, answer) == (200, {"ok": 1})
-    assert got[:2] == (b"abc", False)
+JSON = b"application/json"
 
 
-@pytest.mark.parametrize("parts", [[b"abcd"], [b"ab", b"cd", b"e"]])
-def test_a_larger_one_is_read_to_its_end_and_refused(parts):
-    status, answer, got = send_body(parts, most=3)
-    assert status == 400 and "may have 3 bytes" in answer["error"] and not got
+@pytest.mark.parametrize("status", [200, 400, 408, 503])
+def test_what_a_replica_answers_stays(status):
+    starts, body, _ = send(answer=(status, JSON, b'{"a"', b": 1}"))
+    assert (starts, body) == ([status], b'{"a": 1}')
 
 
-def test_a_slow_one_is_refused():
-    status, answer, got = send_body([b"a"] * 50, pause=0.02, seconds=0.1)
-    assert status == 408 and "within 0.1 s" in answer["error"] and not got
+@pytest.mark.parametrize(
+    ("answer", "status", "text"),
+    [
+        ((404, b"text/plain", b"no ", b"path"), 404, "no path"),
+        ((408, b"text/plain", b"late"), 504, "late"),
+        ((429, b"text/plain", b"too many"), 429, "too many"),
+        (None, 503, "sent again"),
+    ],
+)
+def test_rays_own_errors_become_the_apis(answer, status, text):
+    starts, body, _ = send(answer=answer)
+    assert starts == [status] and text in json.loads(body)["error"]
 
 
-def test_one_that_breaks_off_is_not_answered():
-    assert send_body([b"a", None, b"b"]) == (None, None, [])
+def test_rays_own_paths_stay():
+    starts, body, _ = send(answer=(200, b"text/plain", b"success"), path="/-/healthz")
+    assert (starts, body) == ([200], b"success")
+
+
+def test_bodies_are_bounded():
+    answer = 200, JSON, b"{}"
+    starts, _, [got] = send([b"a", b"", b"bc"], answer, most=3)
+    assert (starts, got["body"], got["more_body"]) == ([200], b"abc", False)
+    for parts in ([b"abcd"], [b"ab", b"cd", b"e"]):  # read to their end
+        starts, body, got = send(parts, answer, most=3)
+        assert starts == [400] and b"may have 3 bytes" in body and not got
+    starts, body, got = send([b"a"] * 50, answer, pause=0.02, seconds=0.1)
+    assert starts == [408] and b"within 0.1 s" in body and not got
+    assert send([b"a", None, b"b"], answer) == ([], b"", [])  # it broke off

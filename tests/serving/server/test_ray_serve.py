@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import socket
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 from tests.serving.server.process import (
+    COMMAND,
     MARKS,
     PREDICT,
     PYTHON,
@@ -340,3 +342,52 @@ def test_a_request_that_takes_too_long_is_given_up(exported, tmp_path):
             assert error.value.code == "DEADLINE_EXCEEDED"
         time.sleep(2)
         still_there(server)
+
+
+# === On a cluster ===
+# Ends when its input does, and its cluster with it.
+_CLUSTER = """
+import ray
+ray.init(num_cpus=2, include_dashboard=False, object_store_memory=2**27)
+print(ray.get_runtime_context().gcs_address, flush=True)
+input()
+"""
+
+
+def test_a_cluster_keeps_its_application_and_replicas_follow_the_load(
+    exported, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    cluster = subprocess.Popen([PYTHON, "-c", _CLUSTER], **pipes)
+    place = "--address", cluster.stdout.readline().strip()
+    scaling = "--max-replicas", "2", "--target-ongoing-requests", "1"
+
+    def replicas():
+        names = descendants(cluster.pid).values()
+        return sum("ServeReplica" in name for name in names)
+
+    try:
+        with serving(exported, tmp_path, *place, *scaling) as server:
+            command = [*COMMAND, f"luong_local={exported}", *place]
+            other = subprocess.run(command, capture_output=True, text=True, timeout=60)
+            assert other.returncode == 1, other.stderr
+            assert "has an application zoo already" in other.stderr
+            assert replicas() == 1
+            with Load(server):
+                deadline = time.monotonic() + 120  # Ray waits for half a minute
+                while replicas() < 2:
+                    assert time.monotonic() < deadline, server.log.read_text()
+                    time.sleep(0.5)
+            still_there(server)
+        # More processors than there are: a signal ends the wait for a node.
+        waiting = subprocess.Popen([*command, "--threads", "9"])
+        time.sleep(15)
+        assert waiting.poll() is None
+        waiting.send_signal(signal.SIGTERM)
+        assert waiting.wait(60) == 0
+    finally:
+        cluster.communicate("\n", timeout=60)

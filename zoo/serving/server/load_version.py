@@ -11,17 +11,12 @@ import numpy as np
 
 from zoo.decoding import search_ids
 from zoo.files import StrPath
-from zoo.images import MAX_PIXELS, check_shape, count_pixels, decode_image
+from zoo.images import MAX_PIXELS, count_pixels, decode_image
 from zoo.serving.export.manifest import MANIFEST
 from zoo.serving.export.warmup import warmup_inputs
-from zoo.serving.protocol import (
-    DEFAULT,
-    NO_SCORE,
-    SERVED_GRAPHS,
-    SIGNATURES,
-)
+from zoo.serving.protocol import DEFAULT, NO_SCORE, SIGNATURES
 from zoo.serving.runtime import onnx
-from zoo.serving.server.signatures import Inputs, Rows, Signature, invalid
+from zoo.serving.server.signatures import Signature, invalid
 
 BEAM_SIZE = 5  # of a folder of ONNX graphs, which sets no limits
 
@@ -37,21 +32,12 @@ def load_version(folder: StrPath, threads: int = 1) -> dict[str, Signature]:
         Its signatures by name, `serving_default` being one of them.
 
     Raises:
-        ValueError: for no model, a damaged one, or an ONNX export of another task than
-            translation and captioning.
+        ValueError: for no model, or a damaged one.
         ImportError: if a package is missing.
     """
     folder = Path(folder)
     if (folder / MANIFEST).is_file():
-        model = onnx.load(folder, threads, workers=1)  # Ray has replicas
-        if model.task_name not in SERVED_GRAPHS:
-            raise ValueError(
-                "translators and captioners are served; export language models, "
-                "taggers and classifiers as SavedModels instead. Received: an ONNX "
-                f"export, {folder} ({model.task_name})"
-            )
-        kind = _Captioner if model.task_name == "caption" else _Translator
-        return kind(model).signatures()
+        return _graph_signatures(folder, threads)
     if (folder / "saved_model.pb").is_file():
         return _saved_model_signatures(folder, threads)
     raise ValueError(
@@ -61,126 +47,135 @@ def load_version(folder: StrPath, threads: int = 1) -> dict[str, Signature]:
 
 
 # === ONNX ===
-class _Translator:
-    """The signatures of a translator of ONNX graphs, those of a SavedModel's."""
+def _graph_signatures(folder, threads):
+    model = onnx.load(folder, threads, workers=1)  # Ray has replicas
+    runs = _READERS[model.task_name](model)
+    specs = SIGNATURES[model.task_name]
+
+    def signature(name, spec):
+        def run(inputs):
+            values = runs[name](*(inputs[key] for key in spec.inputs))
+            return dict(zip(spec.outputs, values, strict=True))
+
+        return Signature(run, spec.inputs, spec.kinds())
+
+    found = {name: signature(name, spec) for name, spec in specs.items()}
+    return {DEFAULT: next(iter(found.values())), **found}
+
+
+# Each of the following returns functions by signature: of the inputs' values, to those
+# of the outputs, both in the order of `SIGNATURES`.
+def _language_model(model):
+    return {
+        "generate": lambda texts: [model.generate(texts)],
+        "score": lambda texts: [model.score(texts)],
+    }
+
+
+def _tagger(model):
+    def tag(texts):
+        rows = [list(zip(*row, strict=True)) or [(), ()] for row in model.tag(texts)]
+        return [words for words, _ in rows], [tags for _, tags in rows]
+
+    return {"tag": tag}
+
+
+def _classifier(model):
+    def classify(texts):
+        records = model.classify(texts, return_details=True)
+        shares = [list(record.probabilities.values()) for record in records]
+        return [record.label for record in records], shares
+
+    return {"classify": classify}
+
+
+class _Writer:
+    """The signatures of a translator or a captioner."""
 
     def __init__(self, model):
-        self.model, self.specs = model, SIGNATURES[model.task_name]
-        self.default = next(iter(self.specs))
-        (self.source,), best = self.specs[self.default]
-        self.written = next(iter(best))
+        self.model, self.preprocessor = model, model.preprocessor
+        self.captions = model.task_name == "caption"
+        if self.captions:  # whether Pillow is here, and files fit the model
+            self.read(next(warmup_inputs(["image_bytes"]))["image_bytes"])
 
-    def signatures(self):
-        """Returns the signatures by name."""
-        runs = {
-            self.default: functools.partial(self.best, BEAM_SIZE),
+    def functions(self):
+        """Returns the functions by signature."""
+        default, *_ = specs = SIGNATURES[self.model.task_name]
+        fields = [*specs["align"].outputs][1:]
+        return {
+            default: functools.partial(self.best, BEAM_SIZE),
             "greedy": functools.partial(self.best, 1),
-            f"{self.default}_n_best": self.several,
-            "align": self.align,
+            f"{default}_n_best": functools.partial(self.several, *[BEAM_SIZE] * 2),
+            "align": functools.partial(self.align, fields),
             "score": self.score,
         }
-        found = {
-            name: Signature(runs[name], spec.inputs, spec.kinds())
-            for name, spec in self.specs.items()
-        }
-        return {DEFAULT: found[self.default], **found}
 
     def read(self, values):
-        """Returns what the model's own methods read."""
-        return values
+        """Returns what the model's methods take: texts, or images as one array."""
+        if not self.captions:
+            return values
+        images, pixels = [np.zeros((0, *self.preprocessor.image_shape), "uint8")], 0
+        try:
+            for place, content in enumerate(values):  # headers, which takes no time
+                pixels += count_pixels(content)
+            if pixels > MAX_PIXELS:
+                text = f"the images of a request have at most {MAX_PIXELS:,} pixels"
+                raise invalid(f"{text}, received {pixels:,}")
+            for place, content in enumerate(values):
+                # Scaled at once: as they are sent, 64 may take gigabytes.
+                images.append(self.preprocessor.images(decode_image(content))[0])
+        except ValueError as error:
+            raise invalid(f"image_bytes[{place}]: {error}") from None
+        return np.concatenate(images)
 
     def find(self, values, beam_size, n_best):
         """Returns the hypotheses of each row: (ids, score)."""
-        sources = self.model.preprocessor.encode(values)
         search = self.model.search_class(beam_size, n_best=n_best)
+        if self.captions:
+            longest = self.preprocessor.target_length
+            return search_ids(self.model, self.read(values), search, longest)
+        sources = self.preprocessor.encode(values)
         rows = zip(sources, search_ids(self.model, sources, search), strict=True)
         return [best if source else best[:1] for source, best in rows]  # of nothing one
 
-    def best(self, beam_size: int, inputs: Inputs) -> Rows:
+    def best(self, beam_size, values):
         """Returns the best text of each row, and its score."""
-        found = [best for best, *_ in self.find(inputs[self.source], beam_size, 1)]
-        texts = self.model.preprocessor.decode([ids for ids, _ in found])
-        return {self.written: texts, "score": [score for _, score in found]}
+        texts, scores = self.several(beam_size, 1, values)
+        return [text for (text,) in texts], [score for (score,) in scores]
 
-    def several(self, inputs: Inputs) -> Rows:
-        """Returns the best texts of each row, as many as the beam has, and scores."""
+    def several(self, beam_size, n_best, values):
+        """Returns the best texts of each row, "" where there are no more; scores."""
         texts, scores = [], []
-        for best in self.find(inputs[self.source], BEAM_SIZE, BEAM_SIZE):
-            missing, (ids, found) = BEAM_SIZE - len(best), zip(*best, strict=True)
-            written = self.model.preprocessor.decode(ids)
+        for best in self.find(values, beam_size, n_best):
+            missing = n_best - len(best)
+            written = self.preprocessor.decode([ids for ids, _ in best])
             texts.append([*written, *[""] * missing])
-            scores.append([*found, *[NO_SCORE] * missing])
-        return {f"{self.written}s": texts, "scores": scores}
+            scores.append([*(score for _, score in best), *[NO_SCORE] * missing])
+        return texts, scores
 
-    def align(self, inputs: Inputs) -> Rows:
-        """Returns the best text of each row with its attention weights."""
-        write = getattr(self.model, self.default)
-        source = self.read(inputs[self.source])
-        records = write(source, beam_size=BEAM_SIZE, return_details=True)
-        names = dict.fromkeys(self.specs["align"].outputs) | {self.written: "text"}
-        return {
-            name: [getattr(record, field or name) for record in records]
-            for name, field in names.items()
-        }
+    def align(self, fields, values):
+        """Returns the best text of each row, and further fields of its record."""
+        write = self.model.caption if self.captions else self.model.translate
+        records = write(self.read(values), beam_size=BEAM_SIZE, return_details=True)
+        names = "text", *fields
+        return [[getattr(record, name) for record in records] for name in names]
 
-    def score(self, inputs: Inputs) -> Rows:
+    def score(self, values, texts):
         """Returns the log-probability of each given text."""
-        source, written = (inputs[name] for name in self.specs["score"].inputs)
-        self.check(source)
-        return {"log_probability": self.model.score(self.read(source), written)}
-
-    def check(self, sources):
-        """Refuses what `score` cannot read."""
-        rows = self.model.preprocessor.encode(sources)
-        for text, ids in zip(sources, rows, strict=True):
-            if not ids:
-                raise invalid(f"a source must not be blank, received {text!r}")
-
-
-class _Captioner(_Translator):
-    """The signatures of a captioner of ONNX graphs."""
-
-    def __init__(self, model):
-        super().__init__(model)
-        check_shape(model.preprocessor.image_shape)
-        self.read(next(warmup_inputs(["image_bytes"]))["image_bytes"])  # by Pillow
-
-    def find(self, values, beam_size, n_best):
-        search = self.model.search_class(beam_size, n_best=n_best)
-        longest = self.model.preprocessor.target_length
-        return search_ids(self.model, self.read(values), search, longest)
-
-    def check(self, sources):
-        """`read` refuses what is no image."""
-
-    def read(self, values):
-        """Returns the images in files as one array.
-
-        All headers are looked at first, which takes no time: what would take long is
-        refused, so that the other requests run without it.
-        """
-        pixels = sum(_each(count_pixels, values))
-        if pixels > MAX_PIXELS:
-            raise invalid(
-                f"the images of a request have at most {MAX_PIXELS:,} pixels, received "
-                f"{pixels:,}"
-            )
-        shape = self.model.preprocessor.image_shape
-        images = np.zeros((len(values), *shape), "uint8")
-        for place, image in enumerate(_each(decode_image, values)):
-            # Scaled at once: as they are sent, 64 may take gigabytes.
-            images[place : place + 1], _ = self.model.preprocessor.images(image)
-        return images
-
-
-def _each(function, contents):
-    """Yields a function's result for each file; its ValueErrors are refusals."""
-    for place, content in enumerate(contents):
+        sources = self.read(values)
         try:
-            result = function(content)
-        except ValueError as error:
-            raise invalid(f"image_bytes[{place}]: {error}") from None
-        yield result
+            return [self.model.score(sources, texts)]
+        except ValueError as error:  # a blank source
+            raise invalid(str(error)) from None
+
+
+_READERS = {
+    "translate": lambda model: _Writer(model).functions(),
+    "caption": lambda model: _Writer(model).functions(),
+    "generate": _language_model,
+    "tag": _tagger,
+    "classify": _classifier,
+}
 
 
 # === SavedModel ===
@@ -191,9 +186,7 @@ def _saved_model_signatures(folder, threads):
         import tensorflow_text  # noqa: F401  (its operations)
     except ModuleNotFoundError as error:
         raise ImportError(
-            f"{folder} is a SavedModel, which needs {error.name}; `zoo export --format "
-            "onnx` writes translators and captioners for which ONNX Runtime is enough",
-            name=error.name,
+            f"{folder} is a SavedModel, which needs {error.name}", name=error.name
         ) from None
     with contextlib.suppress(RuntimeError):  # once at work, it keeps its number
         tf.config.threading.set_intra_op_parallelism_threads(threads)

@@ -3,7 +3,8 @@
 import functools
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+import time
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from zoo.serving.server.signatures import (
     invalid,
     stack,
 )
+from zoo.strings import describe
 
 logger = logging.getLogger("zoo.serving.server")
 Run = Callable[[Request], Awaitable[Rows]]
@@ -66,56 +68,58 @@ class ServedModel:
         # Both are replaced as a whole, since other threads read them.
         self.loaded: dict[int, dict[str, Signature]] = {}
         self.failures: dict[int, str] = {}
-        self._broken: dict[int, Any] = {}  # the files of versions that failed
-        self._refreshing = threading.Lock()
+        self._tried: dict[int, float] = {}  # version that failed -> its newest file
 
     # === Versions ===
-    def refresh(self) -> bool:
+    def refresh(self) -> None:
         """Loads new versions of the folder, and unloads those that are too old.
 
         Requests that have been accepted are answered by the version they were for.
-        Returns whether anything has changed.
         """
-        with self._refreshing:
-            there = versions(self.folder)
-            if not there:  # a volume that is away for a moment
-                return False
-            loaded = {n: found for n, found in self.loaded.items() if n in there}
-            self.failures = {n: why for n, why in self.failures.items() if n in there}
-            for number in there[-VERSIONS:]:
-                if number not in loaded:
-                    loaded |= self._load_version(number)
-            newest = sorted(loaded)[-VERSIONS:]
-            changed = newest != list(self.loaded)
-            self.loaded = {number: loaded[number] for number in newest}
-            return changed
+        there = versions(self.folder)
+        if not there:  # a volume that is away for a moment
+            return
+        loaded = {n: found for n, found in self.loaded.items() if n in there}
+        failures = {n: why for n, why in self.failures.items() if n in there}
+        for number in there[-VERSIONS:]:
+            folder = self.folder / str(number)
+            changed = max(x.stat().st_mtime for x in (folder, *folder.rglob("*")))
+            tried = self._tried.get(number) == changed
+            if number in loaded or number in failures and tried:
+                continue
+            failures.pop(number, None)
+            try:
+                loaded[number] = self._load(folder)
+                logger.info("%s: loaded version %d", self.name, number)
+            except Exception as error:
+                logger.error("%s: version %d: %s", self.name, number, error)
+                self._tried[number], failures[number] = changed, str(error)
+        self.failures = failures
+        self.loaded = {number: loaded[number] for number in sorted(loaded)[-VERSIONS:]}
 
-    def _load_version(self, number):
-        """Returns a version's signatures by its number, unless it cannot be loaded."""
-        folder = self.folder / str(number)
-        stats = [(path, path.stat()) for path in sorted(folder.rglob("*"))]
-        files = [(path, stat.st_size, stat.st_mtime_ns) for path, stat in stats]
-        if number in self.failures and self._broken[number] == files:
-            return {}
-        others = {n: why for n, why in self.failures.items() if n != number}
-        try:
-            found = {number: self._load(folder)}
-        except Exception as error:
-            logger.error("%s: version %d: %s", self.name, number, error)
-            self._broken[number], self.failures = files, {**others, number: str(error)}
-            return {}
-        logger.info("%s: loaded version %d", self.name, number)
-        self.failures = others
-        return found
+    def watch(self, seconds: float = 1.0) -> None:
+        """Refreshes again and again, in a thread that lives as long as the process."""
 
+        def run():
+            while True:
+                time.sleep(seconds)
+                try:
+                    self.refresh()
+                except OSError:
+                    logger.exception("%s: its folder cannot be read", self.name)
+
+        threading.Thread(target=run, daemon=True).start()
+
+    # === Requests ===
     def find(self, version: int | None = None, label: str | None = None) -> int:
         """Returns the version that a request names. Default: the newest."""
         served = list(self.loaded)
-        if label is not None:
+        if label:
             labelled = dict(zip(LABELS, reversed(served), strict=False))
             if label not in labelled:
                 raise invalid(
-                    f"{self.name} has the labels {list(labelled)}, received {label!r}"
+                    f"{self.name} has the labels {list(labelled)}, received "
+                    f"{describe(label)}"
                 )
             return labelled[label]
         if not served or version not in (None, *served):
@@ -123,18 +127,13 @@ class ServedModel:
             raise Refusal("NOT_FOUND", f"{self.name} has the versions {served}{wanted}")
         return served[-1] if version is None else version
 
-    def signatures(self, version: int) -> dict[str, Signature]:
-        """Returns the signatures of a version by name."""
-        return self.loaded[self.find(version)]
-
-    # === Requests ===
-    def signature(self, name: str | None, version: int) -> Signature:
+    def signature(self, name: str, version: int) -> Signature:
         """Returns a signature of a version; `serving_default` for no name."""
-        signatures = self.signatures(version)
+        signatures = self.loaded[self.find(version)]
         if (name or DEFAULT) not in signatures:
             raise invalid(
                 f"{self.name} has the signatures {sorted(signatures)}, received "
-                f"{name!r}"
+                f"{describe(name)}"
             )
         return signatures[name or DEFAULT]
 
@@ -145,12 +144,9 @@ class ServedModel:
 
         Returns output name -> array, text as str objects, numbers as float32.
         """
-        counts = {name: len(texts) for name, texts in inputs.items()}
-        if set(counts) != set(signature.inputs) or len(set(counts.values())) != 1:
-            raise invalid(
-                f"there must be equally many rows of {list(signature.inputs)}, "
-                f"received {counts}"
-            )
+        counts = {name: len(values) for name, values in inputs.items()}
+        if len(set(counts.values())) != 1:
+            raise invalid(f"inputs need equally many rows, received {counts}")
         request = Request(signature, inputs)
         if request.rows() > MAX_BATCH_SIZE:
             raise invalid(
@@ -160,6 +156,56 @@ class ServedModel:
         return {
             name: stack(rows[name], *like) for name, like in signature.outputs.items()
         }
+
+    # === What is served ===
+    def status(
+        self, version: int | None = None, label: str | None = None
+    ) -> dict[str, Any]:
+        """Returns the states of all versions, or of one: a GetModelStatusResponse."""
+        states = dict.fromkeys(self.loaded, ("AVAILABLE", "OK", ""))
+        states |= {n: ("END", "UNKNOWN", why) for n, why in self.failures.items()}
+        if label or version not in (None, *states):
+            version = self.find(version, label)
+        return {
+            "model_version_status": [
+                {
+                    "version": str(number),
+                    "state": state,
+                    "status": {"error_code": code, "error_message": message},
+                }
+                for number, (state, code, message) in sorted(states.items())[::-1]
+                if version in (None, number)
+            ]
+        }
+
+    def metadata(self, version: int) -> dict[str, Any]:
+        """Returns the signatures of a version: a GetModelMetadataResponse."""
+        signatures = {
+            name: {
+                "inputs": _tensors(dict.fromkeys(signature.inputs, ("text", 1))),
+                "outputs": _tensors(signature.outputs),
+                "method_name": "tensorflow/serving/predict",
+            }
+            for name, signature in self.loaded[self.find(version)].items()
+        }
+        spec = {"name": self.name, "signature_name": "", "version": str(version)}
+        return {
+            "model_spec": spec,
+            "metadata": {"signature_def": {"signature_def": signatures}},
+        }
+
+
+def _tensors(likes):
+    dtypes = {"text": "DT_STRING", "number": "DT_FLOAT"}
+    dim = {"size": "-1", "name": ""}
+    return {
+        name: {
+            "dtype": dtypes[kind],
+            "tensor_shape": {"dim": [dim] * rank, "unknown_rank": False},
+            "name": name,
+        }
+        for name, (kind, rank) in likes.items()
+    }
 
 
 def open_models(
@@ -178,19 +224,3 @@ def open_models(
             why = model.failures or f"there is no version in {model.folder}"
             raise ValueError(f"{model.name} cannot be served: {why}")
     return models
-
-
-def watch(models: Iterable[ServedModel], seconds: float = 1.0) -> threading.Event:
-    """Refreshes models in a thread, again and again, until the event is set."""
-    models, stop = list(models), threading.Event()
-
-    def run():
-        while not stop.wait(seconds):
-            for model in models:
-                try:
-                    model.refresh()
-                except Exception:
-                    logger.exception("%s: its folder cannot be read", model.name)
-
-    threading.Thread(target=run, daemon=True).start()
-    return stop

@@ -4,59 +4,115 @@ import asyncio
 import contextlib
 import logging
 import warnings
-from collections.abc import Mapping
 from typing import Any
 
 import grpc
+from google.protobuf.empty_pb2 import Empty
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    Field,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+)
 from ray import serve
 from starlette.requests import Request as HTTPRequest
 from starlette.responses import JSONResponse
 
-from zoo.serving.server.model_versions import open_models, watch
-from zoo.serving.server.prediction import (
-    answer_grpc,
-    check_size,
-    cut_details,
-    message,
-)
+from zoo.backend import quiet_start
+from zoo.serving.server.model_versions import open_models
 from zoo.serving.server.rest import answer_rest
-from zoo.serving.server.server_options import deployment_options, read_options
-from zoo.serving.server.signatures import Refusal, Request, Rows, joined, run_together
+from zoo.serving.server.signatures import Refusal, Request, Rows, run_together
+
+
+class Options(BaseModel, extra="forbid"):
+    """The options of the application: `args` in a Serve config."""
+
+    models: dict[str, str] = Field(min_length=1, description="name -> folder")
+    threads: PositiveInt = Field(1, description="threads per operation")
+    batch_size: PositiveInt = Field(
+        64, description="texts that run together; 1: each request on its own"
+    )
+    queue: PositiveInt = Field(
+        256, description="requests that may wait in a replica; others are refused"
+    )
+    wait: NonNegativeFloat = Field(
+        0.01, description="seconds that a batch waits for more texts"
+    )
+    timeout: PositiveFloat = Field(
+        30.0, description="seconds until a request is answered or given up"
+    )
+    replicas: PositiveInt = Field(
+        1,
+        validation_alias=AliasChoices("replicas", "min_replicas"),
+        description="processes that serve, each of --threads processors",
+    )
+    max_replicas: PositiveInt | None = Field(
+        None, description="maximum replicas; turns autoscaling on, from --replicas up"
+    )
+    target_ongoing_requests: PositiveFloat = Field(
+        32.0, description="requests per replica that autoscaling aims for"
+    )
+
+
+def build(options: Options) -> serve.Application:
+    """Returns the application, as the `import_path` of a Serve config may name it."""
+    scaling: dict[str, Any] = {"num_replicas": options.replicas}
+    if options.max_replicas:
+        scaling = {
+            "autoscaling_config": {
+                "min_replicas": options.replicas,
+                "max_replicas": options.max_replicas,
+                "target_ongoing_requests": options.target_ongoing_requests,
+            }
+        }
+    deploy: Any = serve.deployment(
+        name="zoo",
+        # What waits in the proxy instead of the replica is offered by Ray again and
+        # again, with pauses, which costs much of the throughput.
+        max_ongoing_requests=options.queue + options.batch_size,
+        max_queued_requests=options.queue,
+        backpressure_config={"status_code": 429},
+        ray_actor_options={"num_cpus": options.threads},
+        graceful_shutdown_timeout_s=options.timeout,
+        graceful_shutdown_wait_loop_s=0.2,
+        max_constructor_retry_count=3,
+        logging_config={"enable_access_log": False},
+        **scaling,
+    )
+    return deploy(Replica).bind(options)
 
 
 class Replica:
-    """Models in a process of their own, behind Ray's proxies; see `OPTIONS`."""
+    """Models in a process of their own, behind Ray's proxies."""
 
-    def __init__(
-        self,
-        models: Mapping[str, str],
-        threads: int,
-        batch_size: int,
-        wait: float,
-    ) -> None:
-        _set_up_logging()
+    def __init__(self, options: Options) -> None:
+        warnings.simplefilter("ignore", UserWarning)  # of each text that is cut
+        logging.basicConfig(format="%(name)s: %(message)s", level=logging.WARNING)
+        logging.getLogger("zoo.serving.server").setLevel(logging.INFO)
+        with contextlib.suppress(ImportError), quiet_start():  # before a client waits
+            import zoo.serving.server.prediction  # noqa: F401
         batch: Any = self._batch
-        batch.set_max_batch_size(batch_size)
-        batch.set_batch_wait_timeout_s(wait)
-        self._batch_size = batch_size
-        with contextlib.suppress(Refusal):
-            message("PredictRequest")  # imports TensorFlow, before a client waits
-        self._models = open_models(models, self._run, threads)
-        watch(self._models.values())  # as long as the process lives
+        batch.set_max_batch_size(options.batch_size)
+        batch.set_batch_wait_timeout_s(options.wait)
+        self._batch_size = options.batch_size
+        self._models = open_models(options.models, self._run, options.threads)
+        for model in self._models.values():
+            model.watch()
 
     async def _run(self, request: Request) -> Rows:
         """Runs a request with others that wait."""
-        parts = request.parts(self._batch_size)
-        results = await asyncio.gather(*map(self._batch, parts))
-        for result in results:
-            if isinstance(result, Exception):
-                raise result
-        return results[0] if len(results) == 1 else joined(results)
+        size = min(max(request.rows(), 1), self._batch_size)  # a large one runs alone
+        result = await self._batch((request, size))
+        if isinstance(result, Exception):
+            raise result
+        return result
 
-    @serve.batch(batch_size_fn=lambda requests: sum(max(r.rows(), 1) for r in requests))
-    async def _batch(self, requests: list[Request]) -> list[Any]:
-        """Ray's batching: called with a request each, it runs with a list of them."""
-        return await asyncio.to_thread(run_together, requests)
+    @serve.batch(batch_size_fn=lambda items: sum(size for _, size in items))
+    async def _batch(self, items: list[Any]) -> list[Any]:
+        """Ray's batching: called with an item each, it runs with a list of them."""
+        return await asyncio.to_thread(run_together, [request for request, _ in items])
 
     # === REST ===
     async def __call__(self, request: HTTPRequest) -> JSONResponse:
@@ -66,50 +122,27 @@ class Replica:
         return JSONResponse(answer, status)
 
     # === gRPC ===
-    async def Predict(self, data: bytes | int, grpc_context: Any) -> Any:  # noqa: N802
+    async def Predict(self, data: bytes, grpc_context: Any) -> Any:  # noqa: N802
         """Answers a PredictRequest."""
         return await self._answer("Predict", data, grpc_context)
 
-    async def GetModelMetadata(self, data: bytes | int, grpc_context: Any) -> Any:  # noqa: N802
+    async def GetModelMetadata(self, data: bytes, grpc_context: Any) -> Any:  # noqa: N802
         """Answers a GetModelMetadataRequest."""
         return await self._answer("GetModelMetadata", data, grpc_context)
 
-    async def GetModelStatus(self, data: bytes | int, grpc_context: Any) -> Any:  # noqa: N802
+    async def GetModelStatus(self, data: bytes, grpc_context: Any) -> Any:  # noqa: N802
         """Answers a GetModelStatusRequest."""
         return await self._answer("GetModelStatus", data, grpc_context)
 
     async def _answer(self, method, data, context):
         try:
-            if isinstance(data, int):  # the size of what the proxy kept
-                check_size(data)
+            try:
+                from zoo.serving.server.prediction import answer_grpc
+            except ModuleNotFoundError as error:
+                text = f"gRPC needs {error.name} on the server"
+                raise Refusal("UNIMPLEMENTED", text) from None
             return await answer_grpc(self._models, method, data)
         except Refusal as refusal:
             context.set_code(getattr(grpc.StatusCode, refusal.code))
-            context.set_details(cut_details(str(refusal)))
-            return _Nothing()
-
-
-class _Nothing:
-    """The message beside an error."""
-
-    def SerializeToString(self) -> bytes:  # noqa: N802
-        return b""
-
-
-def _set_up_logging():
-    """Makes the process log what it loads, and no warning of each text."""
-    warnings.simplefilter("ignore", UserWarning)  # of each text that is cut
-    logging.basicConfig(format="%(name)s: %(message)s", level=logging.WARNING)
-    logging.getLogger("zoo.serving.server").setLevel(logging.INFO)
-
-
-def build(args: Mapping[str, Any]) -> serve.Application:
-    """Returns the application, as the `import_path` of a Serve config may name it.
-
-    Args:
-        args: see `zoo.serving.server.server_options.read_options`.
-    """
-    options = read_options(args)
-    deploy: Any = serve.deployment(name="zoo", **deployment_options(options))
-    names = "models", "threads", "batch_size", "wait"
-    return deploy(Replica).bind(**{name: options[name] for name in names})
+            context.set_details(str(refusal))
+            return Empty()

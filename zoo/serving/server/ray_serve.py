@@ -8,25 +8,23 @@ regex, lazy-loader and NumPy, captioners Pillow as well; SavedModels need Tensor
 tensorflow_text, too.
 """
 
+import argparse
 import contextlib
 import logging
 import os
 import signal
 import sys
-import time
 from collections.abc import Sequence
 from typing import Any
 
 from zoo.backend import usable_cores
 from zoo.serving.export.export_folder import versions
 from zoo.serving.protocol import MAX_ANSWER_BYTES
-from zoo.serving.server.server_options import make_parser, read_options
 
 NAME = "zoo"  # of the application
-_SIGNALS = signal.SIGTERM, signal.SIGINT
 # Read by Ray's processes when they start; on a cluster they are set by who starts it.
 # Ray has one limit for requests and answers: that of the largest answer, alignments,
-# which a client takes. The proxies pass on no request of more than 8 MiB.
+# which a client takes. Requests of more than 8 MiB are refused.
 ENVIRONMENT = {
     "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH": (
         "zoo.serving.server.ray_proxy.middlewares"
@@ -34,65 +32,81 @@ ENVIRONMENT = {
     "RAY_SERVE_GRPC_MAX_MESSAGE_SIZE": str(MAX_ANSWER_BYTES),
     "RAY_USAGE_STATS_ENABLED": "0",
 }
-# Bytes of the memory through which Ray passes requests and answers of more than 100 KB:
-# 32 of the largest requests at a time. Ray writes what has no room to the disk.
-_OBJECTS = 2**28
+_SIGNALS = signal.SIGTERM, signal.SIGINT
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Serves models until the process is stopped."""
-    parser = make_parser((__doc__ or "").partition("\n")[0])
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    from zoo.serving.server.ray_app import Options, build
+
+    parser = make_parser(Options)
     given = vars(parser.parse_args(argv))
-    given["models"] = folders = dict(given["models"])
-    host, port, rest_port = (given.pop(x) for x in ("host", "port", "rest_port"))
-    address = given.pop("address")
-    for name, folder in folders.items():
+    place = {name: given.pop(name) for name in ("address", "host", "port", "rest_port")}
+    given["models"] = dict(given["models"])
+    for name, folder in given["models"].items():
         if not versions(folder):
             parser.error(f"{name} cannot be served: there is no version in {folder}")
     try:
-        options = read_options(given)
+        options = Options(**given)
+        application = build(options)
     except ValueError as error:
         parser.error(str(error))
-    for name, value in ENVIRONMENT.items():
-        os.environ.setdefault(name, value)
     with contextlib.suppress(KeyboardInterrupt):  # the process is stopped
-        _serve(options, address, host, port, rest_port)
+        _serve(application, options, **place)
 
 
-def _serve(
-    options: dict[str, Any], address: str, host: str, port: int, rest_port: int
-) -> None:
+def make_parser(options: Any) -> argparse.ArgumentParser:
+    """Returns the parser of the command, `NAME=FOLDER ...` and its options."""
+    parser = argparse.ArgumentParser(
+        prog="python -m zoo.serving.server.ray_serve",
+        description=(__doc__ or "").partition("\n")[0],
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    add("models", nargs="+", metavar="NAME=FOLDER", type=_pair, help="the models")
+    add("--port", type=int, default=8500, help="gRPC port, on all interfaces")
+    add("--rest-port", type=int, default=8501, help="REST port")
+    add("--host", default="127.0.0.1", help="REST's address")
+    add("--address", default="local", help="of a cluster; local: one for this process")
+    for name, field in options.model_fields.items():  # `Options` checks their values
+        if name != "models":
+            flags = [f"--{name.replace('_', '-')}"]
+            flags += ["--min-replicas"] if name == "replicas" else []
+            add(*flags, default=field.default, help=field.description)
+    return parser
+
+
+def _pair(text):
+    name, _, folder = text.partition("=")
+    if not name or not folder:
+        raise argparse.ArgumentTypeError(f"expected NAME=FOLDER, received {text!r}")
+    return name, folder
+
+
+def _serve(application, options, address, host, port, rest_port):
     """Runs the application until a signal stops the process, by KeyboardInterrupt."""
     import ray
     from ray import serve
 
-    from zoo.serving.server.ray_app import build
-
-    local = address == "local"
-    replicas = options["max_replicas"] or options["replicas"]
-    ray.init(
-        address=address,
-        # So many that no replica waits for a processor that isn't there.
-        num_cpus=max(usable_cores(), replicas * options["threads"]) if local else None,
-        object_store_memory=_OBJECTS if local else None,
-        include_dashboard=False if local else None,
-        logging_level=logging.WARNING,
-    )
+    local: dict[str, Any] = {"include_dashboard": False, "object_store_memory": 2**28}
+    # So many that no replica waits for a processor that isn't there.
+    replicas = options.max_replicas or options.replicas
+    local["num_cpus"] = max(usable_cores(), replicas * options.threads)
+    here = address == "local"
+    ray.init(address=address, logging_level=logging.WARNING, **(local if here else {}))
     # Both raise KeyboardInterrupt, since `serve.run` may wait for processors forever.
     for number in _SIGNALS:
         signal.signal(number, signal.default_int_handler)
-    timeout = options["timeout"]
+    timeout = {"request_timeout_s": options.timeout}
     serve.start(
-        http_options={
-            "host": host,
-            "port": rest_port,
-            "request_timeout_s": timeout,
-        },
+        http_options={"host": host, "port": rest_port, **timeout},
         grpc_options={
             "port": port,
-            "request_timeout_s": timeout,
             "grpc_servicer_functions": ["zoo.serving.server.ray_proxy.add_services"],
             "enable_reflection": False,  # of messages that only replicas know
+            **timeout,
         },
         logging_config={"enable_access_log": False, "log_level": "WARNING"},
     )
@@ -102,24 +116,20 @@ def _serve(
             "serves it, or run `serve shutdown`"
         )
     try:
-        try:
-            serve.run(build(options), name=NAME, route_prefix="/")
-        except RuntimeError as error:
-            found = serve.status().applications.get(NAME)
-            deployments = found.deployments.values() if found else ()
-            raise SystemExit(
-                "\n".join([str(error), *(d.message for d in deployments)])
-            ) from None
+        serve.run(application, name=NAME, route_prefix="/")
         ports = {node["MetricsExportPort"] for node in ray.nodes() if node["Alive"]}
-        print(
-            f"ready; metrics at the ports {sorted(ports)}", file=sys.stderr, flush=True
-        )
-        while True:
-            time.sleep(3600)
+        text = f"ready; metrics at the ports {sorted(ports)}"
+        print(text, file=sys.stderr, flush=True)
+        signal.pause()
+    except RuntimeError as error:
+        found = serve.status().applications.get(NAME)
+        deployments = found.deployments.values() if found else ()
+        text = "\n".join([str(error), *(d.message for d in deployments)])
+        raise SystemExit(text) from None
     finally:
         for number in _SIGNALS:  # the end is not to be interrupted
             signal.signal(number, signal.SIG_IGN)
-        if local:
+        if here:
             serve.shutdown()
         else:
             serve.delete(NAME)

@@ -14,7 +14,12 @@ import numpy as np
 
 from zoo.serving.protocol import CODES, takes_bytes
 from zoo.serving.server.model_versions import ServedModel
-from zoo.serving.server.signatures import Inputs, Refusal, internal, invalid
+from zoo.serving.server.signatures import (
+    Inputs,
+    Refusal,
+    internal,
+    invalid,
+)
 from zoo.strings import describe, replace_surrogates
 
 # gRPC code -> HTTP status; of two, the usual one.
@@ -24,7 +29,6 @@ _PATH = re.compile(
     r"(?:/versions/(?P<version>\d{1,18})|/labels/(?P<label>[^/:]+))?"
     r"(?P<verb>:predict|/metadata)?"
 )
-
 
 Models = Mapping[str, ServedModel]  # by name
 
@@ -54,43 +58,36 @@ async def _answer(models, method, path, body):
     if not found or method != ("POST" if verb == ":predict" else "GET"):
         raise invalid(f"Malformed request: {method} {path}")
     model = served_model(models, found["model"])
-    version = int(found["version"]) if found["version"] else None
+    place = int(found["version"]) if found["version"] else None, found["label"]
     if verb is None:
-        return model_status(model, version, found["label"])
-    number = model.find(version, found["label"])
+        return model.status(*place)
+    number = model.find(*place)
     if verb == "/metadata":
-        return model_metadata(model, number)
-    request = read_json(body)
-    name = request.get("signature_name", "")
+        return model.metadata(number)
+    try:
+        request = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise invalid(f"JSON Parse error: {error}") from None
+    name = request.get("signature_name", "") if isinstance(request, dict) else None
     if not isinstance(name, str):
-        raise invalid(f"'signature_name' must be a string, received {describe(name)}")
+        raise invalid(
+            "expected a JSON object, with a string as 'signature_name' if any, "
+            f"received {describe(request)}"
+        )
     signature = model.signature(name, number)
-    inputs = read_inputs(request, signature.inputs)
-    outputs = await model.answer(signature, inputs)
+    outputs = await model.answer(signature, read_inputs(request, signature.inputs))
     return write_outputs(outputs, rows="instances" in request)
 
 
 def served_model(models: Models, name: str) -> ServedModel:
     """Returns a model by its name, or refuses the request."""
     if name not in models:
-        raise Refusal(
-            "NOT_FOUND", f"the models are {sorted(models)}, received {name!r}"
-        )
+        text = f"the models are {sorted(models)}, received {describe(name)}"
+        raise Refusal("NOT_FOUND", text)
     return models[name]
 
 
 # === Requests ===
-def read_json(body: bytes) -> dict[str, Any]:
-    """Returns the object that the body of a request holds, in UTF-8."""
-    try:
-        request = json.loads(body.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise invalid(f"JSON Parse error: {error}") from None
-    if not isinstance(request, dict):
-        raise invalid(f"JSON must be an object, received {describe(request)}")
-    return request
-
-
 def read_inputs(request: dict[str, Any], names: Sequence[str]) -> Inputs:
     """Returns the values of each input, from "instances" or "inputs"."""
     if ("instances" in request) == ("inputs" in request):
@@ -98,42 +95,26 @@ def read_inputs(request: dict[str, Any], names: Sequence[str]) -> Inputs:
             "expected one of 'instances' and 'inputs', received the keys "
             f"{describe(list(request))}"
         )
-    if "instances" in request:
-        values = _columns(request["instances"], names)
-    else:
+    rows = request.get("instances")
+    if "inputs" in request:
         values = request["inputs"]
-        if not isinstance(values, dict) or _encoded(values):
-            values = _only(names, "inputs", values)
-    if set(values) != set(names):
+    elif not isinstance(rows, list) or not rows:
         raise invalid(
-            f"expected the inputs {list(names)}, received {describe(list(values))}"
+            f"'instances' must be a list of values, received {describe(rows)}"
         )
+    elif all(_has(row, names) for row in rows):
+        values = {name: [row[name] for row in rows] for name in names}
+    else:
+        values = rows
+    if not _has(values, names):
+        if len(names) != 1 or isinstance(values, dict):
+            raise invalid(f"expected the inputs {names}, received {describe(values)}")
+        values = {names[0]: values}
     return {name: read_values(values[name], name) for name in names}
 
 
-def _columns(instances, names):
-    """Returns the values of each input, from a list of values or of objects."""
-    if instances == []:
-        raise invalid("'instances' must not be empty")
-    if not isinstance(instances, list):
-        raise invalid(
-            f"'instances' must be a list of values, received {describe(instances)}"
-        )
-    if not any(isinstance(row, dict) and not _encoded(row) for row in instances):
-        return _only(names, "instances", instances)
-    for place, row in enumerate(instances):
-        if not isinstance(row, dict) or set(row) != set(names):
-            raise invalid(
-                f"instances[{place}] must be an object with the keys {list(names)}, "
-                f"received {describe(row)}"
-            )
-    return {name: [row[name] for row in instances] for name in names}
-
-
-def _only(names, key, values):
-    if len(names) != 1:
-        raise invalid(f"'{key}' must name the inputs {list(names)} in objects")
-    return dict.fromkeys(names, values)
+def _has(value, names):
+    return isinstance(value, dict) and set(value) == set(names)
 
 
 def read_values(values: Any, name: str) -> list[Any]:
@@ -144,31 +125,24 @@ def read_values(values: Any, name: str) -> list[Any]:
     """
     if not isinstance(values, list):
         raise invalid(f"{name} must be a list, received {describe(values)}")
-    as_bytes = takes_bytes(name)
-    return [_value(x, f"{name}[{place}]", as_bytes) for place, x in enumerate(values)]
+    return [_value(value, name, place) for place, value in enumerate(values)]
 
 
-def _encoded(value):
-    return isinstance(value, dict) and list(value) == ["b64"]
-
-
-def _value(value, name, as_bytes):
-    if _encoded(value) and isinstance(value["b64"], str):
+def _value(given, name, place):
+    value = given
+    if _has(given, ["b64"]) and isinstance(given["b64"], str):
         try:
-            value = base64.b64decode(value["b64"], validate=True)
+            value = base64.b64decode(given["b64"], validate=True)
         except ValueError:
-            raise invalid(f"{name} is not base64") from None
-    if as_bytes and isinstance(value, bytes):
-        return value
-    if as_bytes:
-        raise invalid(
-            f'{name} must be bytes, in JSON {{"b64": …}}, received {describe(value)}'
-        )
-    if isinstance(value, bytes):
-        value = value.decode("utf-8", "replace")
-    if not isinstance(value, str):
-        raise invalid(f"{name} must be a string, received {describe(value)}")
-    return replace_surrogates(value)
+            raise invalid(f"{name}[{place}] is not base64") from None
+    if takes_bytes(name):
+        wanted, found = 'bytes, in JSON {"b64": …}', isinstance(value, bytes)
+    else:
+        value = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+        wanted, found = "a string", isinstance(value, str)
+    if not found:
+        raise invalid(f"{name}[{place}] must be {wanted}, received {describe(given)}")
+    return value if takes_bytes(name) else replace_surrogates(value)
 
 
 # === Answers ===
@@ -185,55 +159,3 @@ def write_outputs(outputs: Mapping[str, np.ndarray], rows: bool) -> dict[str, An
         values = zip(*lists.values(), strict=True)
         only = [dict(zip(lists, row, strict=True)) for row in values]
     return {"predictions": only}
-
-
-def model_status(
-    model: ServedModel, version: int | None = None, label: str | None = None
-) -> dict[str, Any]:
-    """Returns the states of a model's versions, or of one: a GetModelStatusResponse."""
-    states = dict.fromkeys(model.loaded, ("AVAILABLE", "OK", ""))
-    for number, message in model.failures.items():
-        states[number] = "END", "UNKNOWN", message
-    if label is not None or version not in (None, *states):
-        version = model.find(version, label)
-    return {
-        "model_version_status": [
-            {
-                "version": str(number),
-                "state": state,
-                "status": {"error_code": code, "error_message": message},
-            }
-            for number, (state, code, message) in sorted(states.items(), reverse=True)
-            if version in (None, number)
-        ]
-    }
-
-
-def model_metadata(model: ServedModel, version: int) -> dict[str, Any]:
-    """Returns the signatures of a version: a GetModelMetadataResponse."""
-    signatures = {
-        name: {
-            "inputs": _tensors(dict.fromkeys(signature.inputs, ("text", 1))),
-            "outputs": _tensors(signature.outputs),
-            "method_name": "tensorflow/serving/predict",
-        }
-        for name, signature in model.signatures(version).items()
-    }
-    spec = {"name": model.name, "signature_name": "", "version": str(version)}
-    return {
-        "model_spec": spec,
-        "metadata": {"signature_def": {"signature_def": signatures}},
-    }
-
-
-def _tensors(likes):
-    dtypes = {"text": "DT_STRING", "number": "DT_FLOAT"}
-    dim = {"size": "-1", "name": ""}
-    return {
-        name: {
-            "dtype": dtypes[kind],
-            "tensor_shape": {"dim": [dim] * rank, "unknown_rank": False},
-            "name": name,
-        }
-        for name, (kind, rank) in likes.items()
-    }

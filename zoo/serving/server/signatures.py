@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 logger = logging.getLogger("zoo.serving.server")
+MAX_REQUEST_BYTES = 8 * 2**20
 Inputs = dict[str, list[Any]]  # texts, or bytes
 Rows = Mapping[str, Sequence[Any]]
 
@@ -16,7 +17,8 @@ class Refusal(Exception):
     """A request that is not answered: gRPC's name of the error, and what it says."""
 
     def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
+        # gRPC writes it into a header, of which clients take 8 KiB.
+        super().__init__(message[:500])
         self.code = code
 
 
@@ -61,52 +63,35 @@ class Request(NamedTuple):
         """Returns the number of rows."""
         return len(next(iter(self.inputs.values())))
 
-    def parts(self, size: int) -> "list[Request]":
-        """Returns requests of at most `size` rows, at least one."""
-        return [
-            Request(self.signature, cut(self.inputs, start, start + size))
-            for start in range(0, max(self.rows(), 1), size)
-        ]
 
-
-def run_together(requests: Sequence[Request]) -> list[Rows | Exception]:
-    """Returns the outputs or the error of each request; a signature's run as a batch.
-
-    Where a batch fails, each of its requests runs alone, so that one cannot spoil
-    another.
-    """
+def run_together(requests: Sequence[Request]) -> list[Any]:
+    """Returns each request's outputs or error; a signature's run as a batch."""
     groups: dict[int, list[int]] = {}
     for place, request in enumerate(requests):
         groups.setdefault(id(request.signature), []).append(place)
-    results: list[Any] = [None] * len(requests)
+    results: dict[int, Any] = {}
     for places in groups.values():
         found = _run([requests[place] for place in places])
-        for place, result in zip(places, found, strict=True):
-            results[place] = result
-    return results
+        results.update(zip(places, found, strict=True))
+    return [results[place] for place in range(len(requests))]
 
 
 def _run(group):
-    """Returns the outputs or error of each request for the same signature."""
+    """Runs requests for one signature: together, or alone where one of them fails."""
+    signature, start, results = group[0].signature, 0, []
+    inputs = {
+        name: [value for request in group for value in request.inputs[name]]
+        for name in signature.inputs
+    }
     try:
-        rows = group[0].signature.run(joined([request.inputs for request in group]))
+        outputs = signature.run(inputs)
     except Exception as error:
         return [error] if len(group) == 1 else [_run([request])[0] for request in group]
-    found, start = [], 0
     for request in group:
-        found.append(cut(rows, start, start + request.rows()))
-        start += request.rows()
-    return found
-
-
-def joined(parts: Sequence[Rows]) -> dict[str, list[Any]]:
-    """Returns the rows of all parts, by name."""
-    return {name: [row for part in parts for row in part[name]] for name in parts[0]}
-
-
-def cut(rows: Rows, start: int, end: int) -> dict[str, Any]:
-    """Returns some of the rows, by name."""
-    return {name: values[start:end] for name, values in rows.items()}
+        end = start + request.rows()
+        results.append({name: rows[start:end] for name, rows in outputs.items()})
+        start = end
+    return results
 
 
 def stack(rows: Any, kind: str, rank: int) -> np.ndarray:
