@@ -110,8 +110,7 @@ def exports(monkeypatch):
     calls = []
 
     def export(name, out, form, warmup):
-        calls.append((name, str(out), form))
-        assert warmup == (form == "savedmodel")
+        calls.append((name, str(out), form, warmup))
         served = Path(name).name
         number = len(versions(Path(out) / served)) + 1
         exported_from(name, Path(out) / served / str(number))
@@ -134,7 +133,7 @@ def test_a_path_is_no_models_name(version, preset, started):
 def test_serve_exports_what_is_missing(version, preset, started, exports, capsys):
     options = ["--folder", str(version), "--no-start"]
     assert main(["serve", "made", str(preset), *options]) == 0
-    assert exports == [(str(preset), str(version), "savedmodel")]
+    assert exports == [(str(preset), str(version), "savedmodel", True)]
     text = (version / "models.config").read_text()
     assert 'name: "made"' in text and 'name: "tiny_tagger"' in text
     assert main(["serve", "made", str(preset), *options]) == 0 and len(exports) == 1
@@ -199,7 +198,7 @@ def test_ray_exports_what_is_missing(
     choice = ["--format", form] if form == "savedmodel" else []
     assert main(["serve", str(preset), "--engine", "ray", *choice]) == 0
     folder = {"onnx": "exports/onnx", "savedmodel": "exports"}[form]
-    assert exports == [(str(preset), folder, form)]
+    assert exports == [(str(preset), folder, form, False)]
     assert f"tiny_tagger={tmp_path}/{folder}/tiny_tagger" in started[0]
 
 
