@@ -116,14 +116,15 @@ class _Writer:
             return values
         images, pixels = [np.zeros((0, *self.preprocessor.image_shape), "uint8")], 0
         try:
-            for place, content in enumerate(values):  # headers, which takes no time
-                pixels += count_pixels(content)
+            for place in range(len(values)):  # headers, which takes no time
+                pixels += count_pixels(values[place])
             if pixels > MAX_PIXELS:
                 text = f"the images of a request have at most {MAX_PIXELS:,} pixels"
                 raise invalid(f"{text}, received {pixels:,}")
-            for place, content in enumerate(values):
+            for place in range(len(values)):
                 # Scaled at once: as they are sent, 64 may take gigabytes.
-                images.append(self.preprocessor.images(decode_image(content))[0])
+                image = decode_image(values[place])
+                images.append(self.preprocessor.images(image)[0])
         except ValueError as error:
             raise invalid(f"image_bytes[{place}]: {error}") from None
         return np.concatenate(images)
