@@ -173,7 +173,7 @@ def test_a_saved_model_answers_as_its_function(saved, loaded, name):
 @needs_tensorflow
 def test_what_a_saved_model_refuses_is_the_requests_fault(loaded):
     score = loaded("translator")["score"]
-    with pytest.raises(Refusal, match="equally many texts") as refused:
+    with pytest.raises(Refusal, match="a target for each source") as refused:
         score.run({"source": ["a"], "target": ["b", "c"]})
     assert refused.value.code == "INVALID_ARGUMENT"
 

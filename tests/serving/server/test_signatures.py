@@ -1,7 +1,13 @@
 import numpy as np
 import pytest
 
-from zoo.serving.server.signatures import Request, Signature, run_together, stack
+from zoo.serving.server.signatures import (
+    Request,
+    Signature,
+    joined,
+    run_together,
+    stack,
+)
 
 pytestmark = pytest.mark.backend_free
 
@@ -51,3 +57,11 @@ def test_one_request_does_not_spoil_another():
     assert (first, last) == ({"upper": ["A"]}, {"upper": ["C"]})
     assert isinstance(bad, ValueError)
     assert one.batches == [["a", "b", "bad", "c"], ["a"], ["b", "bad"], ["c"]]
+
+
+def test_a_large_request_runs_in_parts():
+    parts = Upper().request(*"abcde").parts(2)
+    assert [part.inputs["text"] for part in parts] == [["a", "b"], ["c", "d"], ["e"]]
+    assert joined(run_together(parts)) == {"upper": list("ABCDE")}
+    [none] = Upper().request().parts(2)
+    assert run_together([none]) == [{"upper": []}]

@@ -23,7 +23,7 @@ from starlette.responses import JSONResponse
 from zoo.backend import quiet_start
 from zoo.serving.server.model_versions import open_models
 from zoo.serving.server.rest import answer_rest
-from zoo.serving.server.signatures import Refusal, Request, Rows, run_together
+from zoo.serving.server.signatures import Refusal, Request, Rows, joined, run_together
 
 
 class Options(BaseModel, extra="forbid"):
@@ -102,17 +102,21 @@ class Replica:
             model.watch()
 
     async def _run(self, request: Request) -> Rows:
-        """Runs a request with others that wait."""
-        size = min(max(request.rows(), 1), self._batch_size)  # a large one runs alone
-        result = await self._batch((request, size))
-        if isinstance(result, Exception):
-            raise result
-        return result
+        """Runs a request with others that wait: a large one in parts.
 
-    @serve.batch(batch_size_fn=lambda items: sum(size for _, size in items))
-    async def _batch(self, items: list[Any]) -> list[Any]:
-        """Ray's batching: called with an item each, it runs with a list of them."""
-        return await asyncio.to_thread(run_together, [request for request, _ in items])
+        What is left of one that is given up does not run.
+        """
+        parts = request.parts(self._batch_size)
+        results = await asyncio.gather(*map(self._batch, parts))
+        for result in results:
+            if isinstance(result, Exception):
+                raise result
+        return results[0] if len(results) == 1 else joined(results)
+
+    @serve.batch(batch_size_fn=lambda requests: sum(max(r.rows(), 1) for r in requests))
+    async def _batch(self, requests: list[Request]) -> list[Any]:
+        """Ray's batching: called with a request each, it runs with a list of them."""
+        return await asyncio.to_thread(run_together, requests)
 
     # === REST ===
     async def __call__(self, request: HTTPRequest) -> JSONResponse:

@@ -63,6 +63,19 @@ class Request(NamedTuple):
         """Returns the number of rows."""
         return len(next(iter(self.inputs.values())))
 
+    def parts(self, size: int) -> "list[Request]":
+        """Returns requests of at most `size` rows, at least one."""
+        return [
+            Request(
+                self.signature,
+                {
+                    name: rows[start : start + size]
+                    for name, rows in self.inputs.items()
+                },
+            )
+            for start in range(0, max(self.rows(), 1), size)
+        ]
+
 
 def run_together(requests: Sequence[Request]) -> list[Any]:
     """Returns each request's outputs or error; a signature's run as a batch."""
@@ -79,12 +92,8 @@ def run_together(requests: Sequence[Request]) -> list[Any]:
 def _run(group):
     """Runs requests for one signature: together, or alone where one of them fails."""
     signature, start, results = group[0].signature, 0, []
-    inputs = {
-        name: [value for request in group for value in request.inputs[name]]
-        for name in signature.inputs
-    }
     try:
-        outputs = signature.run(inputs)
+        outputs = signature.run(joined([request.inputs for request in group]))
     except Exception as error:
         return [error] if len(group) == 1 else [_run([request])[0] for request in group]
     for request in group:
@@ -92,6 +101,11 @@ def _run(group):
         results.append({name: rows[start:end] for name, rows in outputs.items()})
         start = end
     return results
+
+
+def joined(parts: Sequence[Rows]) -> dict[str, list[Any]]:
+    """Returns the rows of all parts, by name."""
+    return {name: [row for part in parts for row in part[name]] for name in parts[0]}
 
 
 def stack(rows: Any, kind: str, rank: int) -> np.ndarray:
