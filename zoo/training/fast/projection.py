@@ -1,11 +1,9 @@
 """Cross-entropy of an output layer whose logits are never whole in memory."""
 
-from typing import Any
-
 import keras
 from keras import ops
 
-from zoo.backend import Shape, Tensor
+from zoo.backend import Tensor
 from zoo.layers.functional import custom_gradient, is_recorded
 
 # Logits of a slice: 64 MB in float32. Every smaller step is one slice.
@@ -38,7 +36,7 @@ def projected_cross_entropy(
         float32 scalar, with gradients for features, kernel and bias.
     """
     labels, weights = ops.cast(labels, "int32"), ops.convert_to_tensor(weights)
-    length = slice_length(features.shape, kernel.shape[-1])
+    length = _slice_length(features.shape, kernel.shape[-1])
 
     @custom_gradient
     def loss(features, kernel, labels, weights, *bias):
@@ -57,7 +55,7 @@ def projected_cross_entropy(
     return loss(features, kernel, labels, weights, *([] if bias is None else [bias]))
 
 
-def slice_length(shape: Shape, vocabulary: Any) -> int | None:
+def _slice_length(shape, vocabulary):
     """Time steps of a slice for features of this shape; None for one slice."""
     batch, time = shape[:2]
     if not isinstance(batch, int) or not isinstance(time, int):
@@ -96,9 +94,9 @@ def _sliced(length, features, labels, weights, kernel, bias, smoothing):
 
     zeros = [ops.zeros(x.shape, dtype="float32") for x in (kernel, *bias)]
     first = (ops.zeros_like(features), ops.zeros((), dtype="float32"), *zeros)
-    d_features, total, *gradients = ops.fori_loop(0, count, step, first)
+    d_features, total, *sums = ops.fori_loop(0, count, step, first)
     gradients = [
-        ops.cast(d, x.dtype) for d, x in zip(gradients, (kernel, *bias), strict=True)
+        ops.cast(d, x.dtype) for d, x in zip(sums, (kernel, *bias), strict=True)
     ]
     return total, d_features[:, :time], *gradients
 

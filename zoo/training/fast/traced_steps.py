@@ -86,15 +86,15 @@ class _Steps:
         logs = type(self.model).train_step(self.model, data)
         taken = time.perf_counter() - began
         self.seconds[shape] = self.seconds.get(shape, 0.0) + taken
-        if not self.off and self.seconds[shape] >= self._patience(tensors[0].device):
+        after = self.after
+        if after is None:
+            after = _SECONDS.get(tensors[0].device.type, math.inf)
+        if self.seconds[shape] >= after and not self.off:
             self.off = set(logs) != {"loss"} or not _is_plain(self.model)
             if not self.off:
                 with self._refusing():
                     self.unchecked[shape] = _trace(self.model, data, tensors)
         return logs
-
-    def _patience(self, device):
-        return _SECONDS.get(device.type, math.inf) if self.after is None else self.after
 
     @contextlib.contextmanager
     def _refusing(self):

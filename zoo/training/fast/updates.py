@@ -100,7 +100,8 @@ def prepare_optimizer(
         # Keras averages after each batch, `accumulation` times for each update.
         momentum = ema ** (1 / accumulation)
         config |= {"use_ema": True, "ema_momentum": momentum}
-    return _tracked(type(fuse(optimizer))).from_config(config)
+    cls: Any = type(fuse(optimizer))
+    return _tracked(cls).from_config(config)
 
 
 @functools.cache

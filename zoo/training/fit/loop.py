@@ -222,10 +222,9 @@ class EpochGuard(keras.callbacks.Callback):
         if steps is not None and step % steps == 0:
             return True
         # Several processes must read the same losses: saves by time wait for that.
-        several = self.distribution.processes > 1
-        if minutes is None or (several and len(self.losses) < READ_EVERY):
-            return False
-        return time.monotonic() - self.saved >= 60 * minutes
+        ready = self.distribution.processes == 1 or len(self.losses) >= READ_EVERY
+        passed = time.monotonic() - self.saved
+        return ready and minutes is not None and passed >= 60 * minutes
 
     def _save(self, step, **within):
         self._check_losses()
