@@ -16,6 +16,10 @@ from zoo.text.rows import bucket
 class BatchDecoder:
     """Base of the tasks that write text, with or without Keras.
 
+    Subclasses have `label_log_probs` and `target_alignments`; see `KerasDecoder`. Of a
+    kind of source, `_read_pairs` returns sources, target texts, their ids, and whether
+    there was one of each; `_record` makes the record of one.
+
     Attributes:
         backbone: the model, with the contract of `zoo.models.Seq2SeqBackbone`.
         preprocessor: its preprocessor.
@@ -27,21 +31,7 @@ class BatchDecoder:
     preprocessor: Any
     search_class: type[Search]
     map_batches: Callable[..., Iterable[Any]] = map
-
-    def label_log_probs(
-        self, source: np.ndarray, target_ids: np.ndarray, labels: np.ndarray
-    ) -> list[np.ndarray]:
-        """Returns `[log-probabilities (B, T)]` of int labels `(B, T)`.
-
-        Label t is what follows `target_ids` `(B, T)` up to t.
-        """
-        raise NotImplementedError
-
-    def target_alignments(
-        self, source: np.ndarray, target_ids: np.ndarray, labels: np.ndarray
-    ) -> list[np.ndarray]:
-        """Returns what `zoo.models.Seq2SeqBackbone.align_details` does, as a list."""
-        raise NotImplementedError
+    _read_pairs: Callable[..., tuple[Any, Any, Any, bool]]
 
     def score(
         self, sources: Any, targets: Any, per_token: bool = False, batch_size: int = 64
@@ -94,19 +84,12 @@ class BatchDecoder:
         records = self._records(sources, ids, texts, scores, batch_size, log_probs)
         return records[0] if single else records
 
-    def _read_pairs(self, sources, targets):
-        """Sources, target texts, their ids, and whether there was one of each."""
-        raise NotImplementedError
-
     def _records(self, sources, ids, texts, scores, batch_size, log_probs=None):
         """A record for each source and row of ids; `log_probs` of given targets."""
         log_probs = log_probs or [None] * len(ids)
         alignments = align_ids(self, sources, ids, batch_size)
         columns = sources, ids, texts, scores, alignments, log_probs
         return [self._record(*row) for row in zip(*columns, strict=True)]
-
-    def _record(self, source, ids, text, score, alignment, log_probs):
-        raise NotImplementedError
 
 
 def search_ids(

@@ -96,7 +96,10 @@ class KerasDecoder(BatchDecoder):
         return self.backbone.step(token_ids, state, memory)
 
     def label_log_probs(self, source: Any, target_ids: Any, labels: Any) -> Any:
-        """See `BatchDecoder.label_log_probs`."""
+        """Returns `[log-probabilities (B, T)]` of int labels `(B, T)`, arrays all.
+
+        Label t is what follows `target_ids` `(B, T)` up to t.
+        """
         backbone = self.backbone
 
         def function(source, target_ids, labels):
@@ -106,6 +109,6 @@ class KerasDecoder(BatchDecoder):
         return compiled(backbone, "force", function)(source, target_ids, labels)
 
     def target_alignments(self, source: Any, target_ids: Any, labels: Any) -> Any:
-        """See `BatchDecoder.target_alignments`."""
+        """Returns what `zoo.models.Seq2SeqBackbone.align_details` does, as a list."""
         run = compiled(self.backbone, "align", self.backbone.align_details)
         return run(source, target_ids)

@@ -19,18 +19,6 @@ class Classifying:
     backbone: Any
     preprocessor: Any
 
-    def logits(self, inputs: dict[str, np.ndarray]) -> np.ndarray:
-        """Returns the logits of the preprocessor's arrays, `(B, classes)`."""
-        raise NotImplementedError
-
-    def attention(self, inputs: dict[str, np.ndarray]) -> np.ndarray | None:
-        """Returns the weights of B texts' T words on the words before them.
-
-        Returns:
-            `(B, T, T + 1)`; see `Classification`. None where there are none.
-        """
-        return None
-
     def classify(
         self,
         texts: str | list[str],
@@ -82,10 +70,6 @@ class Tagging:
 
     preprocessor: Any
 
-    def logits(self, inputs: dict[str, np.ndarray]) -> np.ndarray:
-        """Returns the logits of the preprocessor's arrays, `(B, T, tags)`."""
-        raise NotImplementedError
-
     def tag(self, sentences: Any, batch_size: int = 64) -> Any:
         """The part of speech of each word.
 
@@ -135,7 +119,7 @@ def attended(task: Any, rows: Rows, batch_size: int = 32) -> list[Any]:
     rows = [row[:LONGEST] for row in rows]
     found: list[Any] = [None] * len(rows)
     for chosen, inputs in _id_batches(rows, batch_size):
-        weights = task.attention(inputs)
+        weights = task.attention(inputs) if hasattr(task, "attention") else None
         for i, output in zip(chosen, [] if weights is None else weights, strict=False):
             size = len(rows[i])
             found[i] = output[:size, : size + 1].astype("float32")

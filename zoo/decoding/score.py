@@ -25,21 +25,6 @@ class Scoring:
     backbone: Any
     preprocessor: Any
 
-    def segment(
-        self, inputs: np.ndarray, labels: np.ndarray, states: Any = None
-    ) -> tuple[np.ndarray, Any]:
-        """Sums the log-probabilities of the real labels of each row.
-
-        Args:
-            inputs: word ids int `(B, T)`, padded with 0.
-            labels: the words that follow them, likewise.
-            states: those that the segment before returned; None at the beginning.
-
-        Returns:
-            Sums `(B,)` and the states behind the segment, arrays both.
-        """
-        raise NotImplementedError
-
     def score(self, texts: str | list[str], batch_size: int = 32) -> Any:
         """Log-probability of each text, its end token included, each by itself.
 

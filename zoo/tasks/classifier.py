@@ -70,7 +70,7 @@ class SentimentClassifier(Classifying, TextTask, keras_hub.models.TextClassifier
         return logits
 
     def attention(self, inputs: Any) -> Any:
-        """See `zoo.decoding.labels.Classifying.attention`."""
+        """Returns the weights `(B, T, T + 1)` of `Classification`, if any."""
         backbone = self.backbone
         if backbone.cell != "lstmn":
             return None

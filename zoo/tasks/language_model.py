@@ -111,6 +111,16 @@ class RecurrentCausalLM(Generating, Scoring, TextTask, keras_hub.models.CausalLM
         return ops.sum(label_log_probs(logits, labels) * real, axis=-1), states
 
     def segment(self, inputs: Any, labels: Any, states: Any = None) -> tuple[Any, Any]:
+        """Sums the log-probabilities of the real labels of each row.
+
+        Args:
+            inputs: word ids int `(B, T)`, padded with 0.
+            labels: the words that follow them, likewise.
+            states: those that the segment before returned; None at the beginning.
+
+        Returns:
+            Sums `(B,)` and the states behind the segment, arrays both.
+        """
         if states is None:
             states = keras.tree.map_structure(
                 ops.convert_to_numpy, self.backbone.initial_states(len(inputs))

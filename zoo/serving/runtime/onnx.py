@@ -105,7 +105,7 @@ class _GraphDecoder(BatchDecoder):
     def label_log_probs(
         self, source: np.ndarray, target_ids: np.ndarray, labels: np.ndarray
     ) -> list[np.ndarray]:
-        """See `BatchDecoder.label_log_probs`."""
+        """See `KerasDecoder.label_log_probs`."""
         found = np.zeros(labels.shape, "float32")
         source, target_ids = _without_padding(source, target_ids)
         rows = np.arange(len(source))
@@ -117,7 +117,7 @@ class _GraphDecoder(BatchDecoder):
     def target_alignments(
         self, source: np.ndarray, target_ids: np.ndarray, labels: np.ndarray
     ) -> list[np.ndarray]:
-        """See `BatchDecoder.target_alignments`."""
+        """See `KerasDecoder.target_alignments`."""
         source, target_ids = _without_padding(source, target_ids)
         weights, hidden, window_state = [], [], self.backbone.window_state
         for _, attention, state in self.backbone.read(source, target_ids):
@@ -189,7 +189,7 @@ class LanguageModel(Scoring):
     def segment(
         self, inputs: np.ndarray, labels: np.ndarray, states: Any = None
     ) -> tuple[np.ndarray, Any]:
-        """See `zoo.decoding.score.Scoring.segment`."""
+        """See `zoo.models.RecurrentCausalLM.segment`."""
         graph = self.backbone.graphs["read"]
         if states is None:
             states = {
@@ -307,7 +307,7 @@ class Tagger(Tagging):
         self.preprocessor = TaggingPreprocessor(files[TAGGER_FILE], **settings)
 
     def logits(self, inputs: Arrays) -> np.ndarray:
-        """See `Tagging.logits`."""
+        """Returns the logits of the preprocessor's arrays."""
         return self.graph(inputs)["logits"]
 
 
@@ -326,7 +326,7 @@ class Classifier(Classifying):
         self.preprocessor = WordsPreprocessor(words)
 
     def logits(self, inputs: Arrays) -> np.ndarray:
-        """See `Classifying.logits`."""
+        """Returns the logits of the preprocessor's arrays."""
         return self.graph(inputs)["logits"]
 
 
