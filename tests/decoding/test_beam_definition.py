@@ -183,30 +183,6 @@ def test_beam_1_is_greedy_search_under_every_penalty(table, alpha, beta):
         check_row(ids[row], scores[row], [(score, words)])
 
 
-@pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow", reason="unknown shapes are TensorFlow's"
-)
-@pytest.mark.parametrize("beams", [1, 2])
-def test_a_model_may_lose_the_batch_that_is_known(table, beams):
-    """A batch known to be 1, and logits of which only the vocabulary is known."""
-    import tensorflow as tf
-
-    class Losing(Table):
-        def step(self, token_ids, state, memory):
-            logits, state, weights = super().step(token_ids, state, memory)
-            shape = [None, VOCABULARY]
-            return tf.compat.v1.placeholder_with_default(logits, shape), state, weights
-
-    losing = Losing().fill(3)
-    limits = LIMITS[:1]
-    expected = BeamSearch(beams)(table.fill(3), SOURCES[:1], limits, LIMIT)
-    found = tf.function(
-        lambda: BeamSearch(beams)(losing, tf.constant(SOURCES[:1]), limits, LIMIT)
-    )()
-    np.testing.assert_array_equal(found[0].numpy(), expected[0].numpy())
-    np.testing.assert_allclose(found[1].numpy(), expected[1].numpy(), rtol=1e-6)
-
-
 def test_a_finished_hypothesis_is_frozen():
     """By hand: [end] has log 0.6 for good, however sure the words after it are."""
     table = Table()

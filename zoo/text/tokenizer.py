@@ -14,6 +14,7 @@ from zoo.ids import END_ID, PAD_ID, START_ID, UNKNOWN_ID
 from zoo.strings import check_texts, replace_surrogates
 from zoo.text import unigram
 from zoo.text.normalization import NORMALIZATIONS, train_nfc
+from zoo.text.vocabulary import SpecialIds
 from zoo.warn import warn_caller
 
 LONGEST_LINE = 16_384  # bytes; SentencePiece's training time is quadratic in it
@@ -124,7 +125,7 @@ def train_tokenizer(
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
+class Tokenizer(SpecialIds, keras_hub.tokenizers.SentencePieceTokenizer):
     """Converts strings to ids and back, with a SentencePiece model.
 
     It is a `keras_hub.tokenizers.SentencePieceTokenizer` with the special ids of the
@@ -151,24 +152,9 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         ['a dog', 'die katze']
     """
 
-    pad_token_id = PAD_ID
-    unk_token_id = UNKNOWN_ID
-    start_token_id = START_ID
-    end_token_id = END_ID
-
     def __init__(self, proto: bytes | str | None = None, **kwargs: Any) -> None:
         super().__init__(proto=proto, **kwargs)
         self.built = True  # there are no weights; quantization asks for it
-
-    @property
-    def special_tokens(self) -> list[str]:
-        """The pieces of `special_token_ids`."""
-        return [self.id_to_token(token_id) for token_id in self.special_token_ids]
-
-    @property
-    def special_token_ids(self) -> list[int]:
-        """The ids of no piece of text: 0 to 3."""
-        return [PAD_ID, UNKNOWN_ID, START_ID, END_ID]
 
     @property
     def empty(self) -> bool:
@@ -191,14 +177,12 @@ class Tokenizer(keras_hub.tokenizers.SentencePieceTokenizer):
         if self.proto is None:
             return
         model = sentencepiece.SentencePieceProcessor(model_proto=self.proto)
-        pad, unknown = model.pad_id(), model.unk_id()
-        start, end = model.bos_id(), model.eos_id()
-        if (pad, unknown, start, end) != (PAD_ID, UNKNOWN_ID, START_ID, END_ID):
+        ids = model.pad_id(), model.unk_id(), model.bos_id(), model.eos_id()
+        if ids != self.special_token_ids:
             raise ValueError(
-                "The SentencePiece model must have pad id 0, unknown id 1, start id 2 "
-                "and end id 3 (-1 means none), as `zoo.text.train_tokenizer` makes it. "
-                f"Received: pad id {pad}, unknown id {unknown}, start id {start}, "
-                f"end id {end}"
+                "The SentencePiece model must have the ids 0, 1, 2, 3 of padding, the "
+                "unknown, start and end (-1 means none), as `zoo.text.train_tokenizer` "
+                f"makes it. Received: {ids}"
             )
 
     def tokenize(self, inputs: Any) -> Any:

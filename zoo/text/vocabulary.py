@@ -50,17 +50,28 @@ def count_words(
     return words if vocabulary_size is None else words[: vocabulary_size - room]
 
 
-class WordVocabulary:
+class SpecialIds:
+    """The special ids of a tokenizer, the same for all."""
+
+    pad_token_id = PAD_ID
+    unk_token_id = UNKNOWN_ID
+    start_token_id = START_ID
+    end_token_id = END_ID
+    special_token_ids = (PAD_ID, UNKNOWN_ID, START_ID, END_ID)
+
+    @property
+    def special_tokens(self) -> list[str]:
+        """The names of `special_token_ids`."""
+        return list(SPECIAL_WORDS)
+
+
+class WordVocabulary(SpecialIds):
     """The methods of a `WordTokenizer` that need no tensors.
 
     Attributes:
         lowercase: whether a word that is not in the vocabulary is read in lower case.
     """
 
-    pad_token_id = PAD_ID
-    unk_token_id = UNKNOWN_ID
-    start_token_id = START_ID
-    end_token_id = END_ID
     lowercase: bool
 
     def set_vocabulary(self, vocabulary: Iterable[str] | None) -> None:

@@ -7,8 +7,7 @@ from typing import Any
 import keras
 import keras_hub
 
-from zoo.ids import END_ID, PAD_ID, START_ID, UNKNOWN_ID
-from zoo.text.vocabulary import SPECIAL_WORDS, WORDS_FILE, WordVocabulary
+from zoo.text.vocabulary import WORDS_FILE, WordVocabulary
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -49,16 +48,6 @@ class WordTokenizer(WordVocabulary, keras_hub.tokenizers.Tokenizer):
         self.file_assets = [WORDS_FILE]
         self.set_vocabulary(vocabulary)
         self.built = True  # there are no weights
-
-    @property
-    def special_tokens(self) -> list[str]:
-        """The words of `special_token_ids`."""
-        return list(SPECIAL_WORDS)
-
-    @property
-    def special_token_ids(self) -> list[int]:
-        """The ids of no word of text: 0 to 3."""
-        return [PAD_ID, UNKNOWN_ID, START_ID, END_ID]
 
     def call(self, inputs: Any) -> Any:
         """Calls `tokenize`."""

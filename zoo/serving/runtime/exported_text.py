@@ -5,20 +5,14 @@ from collections.abc import Iterable, Sequence
 
 import sentencepiece
 
-from zoo.ids import END_ID, PAD_ID, START_ID, UNKNOWN_ID
 from zoo.strings import replace_surrogates
 from zoo.text.translation_arrays import CaptionText, TranslationText
-from zoo.text.vocabulary import PromptText, WordText, WordVocabulary
+from zoo.text.vocabulary import PromptText, SpecialIds, WordText, WordVocabulary
 from zoo.text.word_splitting import TaggingText
 
 
-class Pieces:
+class Pieces(SpecialIds):
     """The methods of a `zoo.text.Tokenizer` that translation needs."""
-
-    pad_token_id = PAD_ID
-    unk_token_id = UNKNOWN_ID
-    start_token_id = START_ID
-    end_token_id = END_ID
 
     def __init__(self, proto: bytes) -> None:
         try:
