@@ -310,9 +310,7 @@ def test_a_tagger_is_trained_on_sentences_and_tags():
     ]
     wanted = np.mean(hits)
     assert history["val_sparse_categorical_accuracy"][0] == pytest.approx(wanted)
-    with pytest.raises(
-        ValueError, match="a tag for each word.*sentence 1 of 1 words, 2"
-    ):
+    with pytest.raises(ValueError, match="a tag for each word.*sentences of .* words"):
         task.fit(sentences, [TAGS[0], TAGS[0]], verbose=0)
     with pytest.raises(
         ValueError, match="equally many .* Received: 2 of words, 1 of tags"

@@ -2,6 +2,7 @@
 
 import collections
 import json
+import reprlib
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from zoo.checks import integer
 from zoo.strings import composed, plain_texts
+from zoo.text.rows import pad_rows
 from zoo.text.word_splitting import TAGGER_FILE, TaggingText, Vocabulary, Words
 
 _FOLDER = "assets"
@@ -109,17 +111,12 @@ class TaggerPreprocessor(TaggingText, keras_hub.models.Preprocessor):
         inputs = self.arrays(rows, length)
         if y is None:
             return inputs
-        if len(rows) != len(y):
+        words, tags = [*map(len, rows)], [*map(len, y)]
+        if words != tags:
             raise ValueError(
-                "There must be one list of tags for each sentence. Received: "
-                f"{len(rows)} sentences, {len(y)} lists of tags"
+                "Sentences must have a tag for each word. Received: sentences of "
+                f"{reprlib.repr(words)} words and {reprlib.repr(tags)} tags"
             )
-        for place, (row, tags) in enumerate(zip(rows, y, strict=True)):
-            if len(row) != len(tags):
-                raise ValueError(
-                    "A sentence must have a tag for each word. Received: sentence "
-                    f"{place} of {len(row)} words, {len(tags)} tags"
-                )
         return inputs, *self.labels(y, length)
 
     def labels(self, tags: Words, length: int) -> tuple[np.ndarray, np.ndarray]:
@@ -128,17 +125,14 @@ class TaggerPreprocessor(TaggingText, keras_hub.models.Preprocessor):
         Raises:
             ValueError: for a tag that is not in the vocabulary.
         """
-        ids = np.zeros((len(tags), length), "int32")
-        weights = np.zeros((len(tags), length), "float32")
-        for b, row in enumerate(tags):
-            for t, tag in enumerate(row):
-                if tag not in self._tag_ids:
-                    raise ValueError(
-                        f"A tag must be one of {', '.join(self._tag_ids)}. "
-                        f"Received: {tag!r}"
-                    )
-                ids[b, t], weights[b, t] = self._tag_ids[tag], 1
-        return ids, weights
+        known = self._tag_ids
+        if unknown := {tag for row in tags for tag in row} - set(known):
+            raise ValueError(
+                f"A tag must be one of {', '.join(known)}. Received: {unknown.pop()!r}"
+            )
+        ids = pad_rows([[known[tag] for tag in row] for row in tags], length)
+        weights = pad_rows([[1] * len(row) for row in tags], length)
+        return ids, weights.astype("float32")
 
     # === Presets ===
     def get_config(self) -> dict[str, Any]:

@@ -104,17 +104,12 @@ class TaggingText:
                     f"The {name} must be a list of different strings, none of them "
                     f"empty. Received: {str(entries)[:60]}"
                 )
-        self._vocabularies = {
-            name: list(entries) for name, entries in vocabularies.items()
-        }
+        self._vocabularies = {name: list(x) for name, x in vocabularies.items()}
         self._word_ids, self._character_ids = (
-            {
-                composed(x): place
-                for place, x in enumerate(vocabularies[name], start=FIRST_ID)
-            }
-            for name in ("words", "characters")
+            {composed(entry): i for i, entry in enumerate(entries, FIRST_ID)}
+            for entries in (words, characters)
         )
-        self._tag_ids = {tag: place for place, tag in enumerate(tags)}
+        self._tag_ids = {tag: i for i, tag in enumerate(tags)}
 
     @property
     def empty(self) -> bool:
@@ -196,11 +191,8 @@ class TaggingText:
             ValueError: if it is not one that `TaggerPreprocessor.save_assets` wrote.
         """
         vocabularies = json.loads(content)
-        if not isinstance(vocabularies, dict) or set(vocabularies) != {
-            "words",
-            "characters",
-            "tags",
-        }:
+        names = {"words", "characters", "tags"}
+        if not isinstance(vocabularies, dict) or set(vocabularies) != names:
             raise ValueError(
                 f"{name} must hold words, characters and tags. "
                 f"Received: {str(vocabularies)[:60]}"
