@@ -113,6 +113,8 @@ class Translating(BatchDecoder):
         """
         preprocessor = needed_preprocessor(self, "`translate`")
         texts, single = read_texts(texts)
+        free = isinstance(banned, tuple) and not banned
+        banned_ids = () if free else read_banned(preprocessor, banned)
         search = self.search_class(
             beam_size,
             length_penalty,
@@ -120,7 +122,7 @@ class Translating(BatchDecoder):
             n_best,
             length_normalization,
             min_length,
-            read_banned(preprocessor, banned) if banned != () else (),
+            banned_ids,
             no_repeat_ngram_size=no_repeat_ngram_size,
         )
         prefixes = None
@@ -130,20 +132,20 @@ class Translating(BatchDecoder):
         found = search_ids(self, sources, search, max_length, batch_size, prefixes)
         rows = [(i, ids, score) for i, best in enumerate(found) for ids, score in best]
         written = preprocessor.decode([ids for _, ids, _ in rows])
-        details = range(len(rows)) if return_details else []
-        if replace_unknown:
-            words = source_words(preprocessor, texts, sources)
-            details = details or [
-                n for n, row in enumerate(rows) if UNKNOWN_ID in row[1]
-            ]
+        words = source_words(preprocessor, texts, sources) if replace_unknown else []
+        chosen = [
+            n
+            for n, (_, ids, _) in enumerate(rows)
+            if return_details or (replace_unknown and UNKNOWN_ID in ids)
+        ]
         records = self._records(
-            [sources[rows[n][0]] for n in details],
-            [rows[n][1] for n in details],
-            [written[n] for n in details],
-            [rows[n][2] for n in details],
+            [sources[rows[n][0]] for n in chosen],
+            [rows[n][1] for n in chosen],
+            [written[n] for n in chosen],
+            [rows[n][2] for n in chosen],
             batch_size,
         )
-        for n, record in zip(details, records, strict=True):
+        for n, record in zip(chosen, records, strict=True):
             if replace_unknown:
                 record = replace_unknown_words(record, words[rows[n][0]])
             written[n] = record if return_details else record.text
