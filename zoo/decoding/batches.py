@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from zoo.text.rows import LONGEST_BUCKET, bucket
+from zoo.text.rows import LONGEST_BUCKET, bucket, pad_rows
 
 Rows = Sequence[Sequence[Any]]  # of ids or words
 LONGEST = LONGEST_BUCKET  # maximum words of a text to read at once
@@ -58,10 +58,8 @@ def pad_batch(rows: Rows, batch_size: int, length: int | None = None) -> np.ndar
     height = max(min(1 << (len(rows) - 1).bit_length(), batch_size), len(rows))
     if is_image(rows[0]):
         return np.stack([*rows, *[rows[0]] * (height - len(rows))])
-    array = np.zeros((height, length or bucket(max(map(len, rows)))), "int32")
-    for row, ids in enumerate(rows):
-        array[row, : len(ids)] = ids
-    return array
+    missing = [[]] * (height - len(rows))
+    return pad_rows([*rows, *missing], length or bucket(max(map(len, rows))))
 
 
 def is_image(source: Any) -> bool:
