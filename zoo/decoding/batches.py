@@ -58,8 +58,8 @@ def pad_batch(rows: Rows, batch_size: int, length: int | None = None) -> np.ndar
     height = max(min(1 << (len(rows) - 1).bit_length(), batch_size), len(rows))
     if is_image(rows[0]):
         return np.stack([*rows, *[rows[0]] * (height - len(rows))])
-    missing = [[]] * (height - len(rows))
-    return pad_rows([*rows, *missing], length or bucket(max(map(len, rows))))
+    rows = [*rows, *[()] * (height - len(rows))]
+    return pad_rows(rows, length or bucket(max(map(len, rows))))
 
 
 def is_image(source: Any) -> bool:
