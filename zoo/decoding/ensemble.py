@@ -130,17 +130,16 @@ def _checked(models):
             "`models` must be a list of at least one zoo.models.Translator. "
             f"Received: {models!r}"
         )
+    read = []
     for place, model in enumerate(models):
-        translates = getattr(model, "task_name", None) == "translate"
-        if not translates or model.preprocessor is None:
+        preprocessor = getattr(model, "preprocessor", None)
+        if getattr(model, "task_name", None) != "translate" or preprocessor is None:
             raise ValueError(
                 f"models[{place}] must be a zoo.models.Translator with a preprocessor. "
                 f"Received: {type(model).__name__}"
             )
-    first, *others = (model.preprocessor for model in models)
-    for place, other in enumerate(others, start=1):
-        same = other.tokenizer.proto == first.tokenizer.proto
-        if not same or other.source_end != first.source_end:
+        read.append((preprocessor.tokenizer.proto, preprocessor.source_end))
+        if read[place] != read[0]:
             raise ValueError(
                 "The models of an ensemble must have one tokenizer, the same "
                 "SentencePiece model, and one `source_end`. Received: others in "
