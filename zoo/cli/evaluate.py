@@ -127,7 +127,7 @@ def _tagger(names, arguments):
 
     if arguments.test:
         column = arguments.columns and arguments.columns[0]
-        data = _read_own(own.read_one, arguments, kind=own.TaggedKind(column))
+        data = _read_own(own.read_one, arguments, kind=own.tagged_kind(column))
     else:
         _check_corpus(arguments, "taggers", UD_ENGLISH.name)
         data = load_ud(arguments.split, allow_newer=arguments.allow_newer)
@@ -152,7 +152,7 @@ def _language_model(names, arguments):
     if arguments.output:
         raise BadInput("a language model has no answers to write: omit --output")
     if arguments.test:
-        kind = own.SentencesKind(arguments.columns)
+        kind = own.sentences_kind(arguments.columns)
         texts = _read_own(own.read_one, arguments, kind=kind)
     else:
         _check_corpus(arguments, "language models", "ptb")
@@ -182,7 +182,7 @@ def _classifier(names, arguments):
         for labels, share in sst_accuracy(task, arguments.split).items():
             print(f"accuracy {labels} {100 * share:.2f}")
         return
-    data = _read_own(own.read_one, arguments, kind=own.LabelledKind(arguments.columns))
+    data = _read_own(own.read_one, arguments, kind=own.labelled_kind(arguments.columns))
     texts = data.texts[: arguments.limit]
     labels = [data.names[label] for label in data.labels[: arguments.limit]]
     task = _load(names, arguments, "classify")

@@ -327,16 +327,16 @@ def test_the_identity_covers_the_validation_texts_but_not_the_test(read, train, 
 def test_of_a_folder_the_test_is_read_alone(write, tmp_path):
     write(b"\xff", "train.txt")
     path = write("a X\nb Y\n\n" + "c Z\n" * 1001, "test.txt")
-    found = read_one(tmp_path, own.TaggedKind())
+    found = read_one(tmp_path, own.tagged_kind())
     assert found.sentences[0] == ["a", "b"] and len(found.sentences[1]) == 1001
-    assert read_one(path, own.TaggedKind()) == found
+    assert read_one(path, own.tagged_kind()) == found
     path.write_text("b Y\na X\n")
     labelled = Labelled(["Y", "X"], [1, 0], ("a", "b"))
-    assert read_one(tmp_path, own.LabelledKind()) == labelled
-    assert read_one(labelled, own.LabelledKind()) == labelled
+    assert read_one(tmp_path, own.labelled_kind()) == labelled
+    assert read_one(labelled, own.labelled_kind()) == labelled
     report = []
-    assert read_one(tmp_path, own.SentencesKind(), report) == ["b Y", "a X"]
+    assert read_one(tmp_path, own.sentences_kind(), report) == ["b Y", "a X"]
     assert report == [f"read 2 sentences for test from {path}"]
     path.unlink()
     with pytest.raises(CorpusError, match=r"has no file for test, named test\.\*"):
-        read_one(tmp_path, own.SentencesKind())
+        read_one(tmp_path, own.sentences_kind())

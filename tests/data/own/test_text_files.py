@@ -2,7 +2,7 @@ import pytest
 
 from zoo.data import CorpusError
 from zoo.data.own.own_pairs import PairKind
-from zoo.data.own.own_texts import SentencesKind
+from zoo.data.own.own_texts import sentences_kind
 from zoo.data.own.text_files import TextFiles, as_files, file_part, find_split
 
 pytestmark = pytest.mark.backend_free
@@ -111,7 +111,7 @@ def test_a_folders_files_are_found_by_split(tmp_path, names, languages, found):
 
 def test_the_one_file_of_a_split(tmp_path):
     touch(tmp_path, "dev.conllu", "test.txt", "test.tsv")
-    kind = SentencesKind()
+    kind = sentences_kind()
     assert find_split(tmp_path, "valid", kind).paths[0].name == "dev.conllu"
     assert find_split(tmp_path, "train", kind) is None
     with pytest.raises(CorpusError, match="one file for test, .*test.tsv, test.txt"):

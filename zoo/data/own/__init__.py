@@ -2,14 +2,14 @@
 
 from zoo.data.own.own_pairs import OwnPairs, read_pairs, read_test
 from zoo.data.own.own_texts import (
-    LabelledKind,
     OwnTexts,
-    SentencesKind,
-    TaggedKind,
+    labelled_kind,
     read_labelled,
     read_one,
     read_sentences,
     read_tagged,
+    sentences_kind,
+    tagged_kind,
 )
 from zoo.data.own.text_files import TextFiles
 
@@ -17,13 +17,13 @@ __all__ = [
     "OwnPairs",
     "OwnTexts",
     "TextFiles",
-    "LabelledKind",
+    "labelled_kind",
     "read_labelled",
     "read_one",
     "read_pairs",
     "read_sentences",
     "read_tagged",
     "read_test",
-    "SentencesKind",
-    "TaggedKind",
+    "sentences_kind",
+    "tagged_kind",
 ]

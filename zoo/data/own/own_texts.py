@@ -89,7 +89,7 @@ def read_tagged(
         CorpusError: for files that can't be read, with file and line.
         ValueError: for a column that can't be.
     """
-    return _read_sets(TaggedKind(column), train, valid, test, keep_all, seed)
+    return _read_sets(tagged_kind(column), train, valid, test, keep_all, seed)
 
 
 def read_labelled(
@@ -128,7 +128,7 @@ def read_labelled(
         CorpusError: for files that can't be read, with file and line, or a label that
             no training text has.
     """
-    return _read_sets(LabelledKind(columns), train, valid, test, keep_all, seed)
+    return _read_sets(labelled_kind(columns), train, valid, test, keep_all, seed)
 
 
 def read_sentences(
@@ -161,7 +161,7 @@ def read_sentences(
     Raises:
         CorpusError: for files that can't be read, with file and line.
     """
-    return _read_sets(SentencesKind(columns), train, valid, test, keep_all, seed)
+    return _read_sets(sentences_kind(columns), train, valid, test, keep_all, seed)
 
 
 def read_one(data: Any, kind: Kind, report: list[str] | None = None) -> Any:
@@ -169,7 +169,7 @@ def read_one(data: Any, kind: Kind, report: list[str] | None = None) -> Any:
 
     Args:
         data: as `test` of the kind's reader; of a folder, `test.*`.
-        kind: a `TaggedKind`, `LabelledKind` or `SentencesKind`.
+        kind: what `tagged_kind`, `labelled_kind` or `sentences_kind` returns.
         report: list to which lines on what was read and left out are added.
 
     Returns:
@@ -236,28 +236,34 @@ def _text_and_label(item):
 
 
 # === Sentences ===
-class SentencesKind(Kind):
-    """How a text of sentences is read; see `read_sentences`."""
+def sentences_kind(columns: Sequence[Any] | None = None) -> Kind:
+    """Returns how a text of sentences is read; see `read_sentences`."""
+    return _SentencesKind(columns)
 
+
+class _SentencesKind(Kind):
     name = "sentence"
     wanted = "sentences must be a path, a list of str, or a table with a column of them"
     columns = ("texts",)
     defaults = (("text",), ("sentence",))
 
     def lines(self, path: Path) -> Iterator[tuple[int, str]]:
-        """See `Kind`."""
         return enumerate(read_lines(path, normalize=True), start=1)
 
     def problem(self, item: str, keep_all: bool) -> str | None:
-        """See `Kind`."""
         if not item:
             return EMPTY
         return None if keep_all or len(item) <= LONGEST_TEXT else LONG
 
 
 # === Tags ===
-class TaggedKind(Kind):
-    """How sentences with tags are read; see `read_tagged`. An item is two lists."""
+def tagged_kind(column: str | int | None = None) -> Kind:
+    """Returns how sentences with tags are read; see `read_tagged`."""
+    return _TaggedKind(column)
+
+
+class _TaggedKind(Kind):
+    """Its items are two lists."""
 
     name = "sentence"
     wanted = (
@@ -275,7 +281,6 @@ class TaggedKind(Kind):
         self.defaults = [(words, tags) for words in ("words", "tokens")]
 
     def item(self, cells: Sequence[Any], place: str = "") -> Any:
-        """See `Kind`."""
         names = [f"{name}{place}" for name in self.columns]
         words, tags = (
             [as_text(t, f"{name}[{i}]") for i, t in enumerate(as_list(side, name))]
@@ -289,7 +294,6 @@ class TaggedKind(Kind):
         return words, tags
 
     def lines(self, path: Path) -> Iterator[tuple[int, Any]]:
-        """See `Kind`."""
         if kind_of(path) == ".conllu":
             column = one_of("column", self._column or "upos", ("upos", "xpos"))
             for line, *item in conllu_sentences(path, str(column), normalize=True):
@@ -298,14 +302,12 @@ class TaggedKind(Kind):
             yield from _column_sentences(path, self._column)
 
     def problem(self, item: Any, keep_all: bool) -> str | None:
-        """See `Kind`."""
         words, tags = item
         if not words or not all(words + tags):
             return NO_WORD
         return None if keep_all or len(words) <= LONGEST_SENTENCE else LONG_SENTENCE
 
     def build(self, items: list[Any], train: list[Any]) -> Tagged:
-        """See `Kind`."""
         return Tagged([words for words, _ in items], [tags for _, tags in items])
 
 
@@ -348,9 +350,12 @@ def _tag_place(path, cells, column):
 
 
 # === Labels ===
-class LabelledKind(Kind):
-    """How texts with labels are read; see `read_labelled`."""
+def labelled_kind(columns: Sequence[Any] | None = None) -> Kind:
+    """Returns how texts with labels are read; see `read_labelled`."""
+    return _LabelledKind(columns)
 
+
+class _LabelledKind(Kind):
     name = "text"
     wanted = (
         "labelled texts must be a path, a tuple of texts and labels, a list of such "
@@ -360,7 +365,6 @@ class LabelledKind(Kind):
     defaults = (("text", "label"), ("sentence", "label"))
 
     def lines(self, path: Path) -> Iterator[tuple[int, Any]]:
-        """See `Kind`."""
         for number, line in enumerate(read_lines(path, normalize=True), start=1):
             label, _, text = line.partition("\t" if "\t" in line else " ")
             # An empty cell is counted, as in a table; a line without cells is refused.
@@ -372,14 +376,12 @@ class LabelledKind(Kind):
             yield number, (text, label)
 
     def problem(self, item: Any, keep_all: bool) -> str | None:
-        """See `Kind`."""
         text, label = item
         if not (text and label):
             return NO_LABEL if text else EMPTY
         return None if keep_all or len(text) <= LONGEST_TEXT else LONG
 
     def build(self, items: list[Any], train: list[Any]) -> Labelled:
-        """See `Kind`."""
         labels = {label for _, label in train}
         if len(labels) > max(20, len(train) // 2):
             raise CorpusError(

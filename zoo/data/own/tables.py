@@ -61,8 +61,8 @@ class Table:
             names = [*dict.fromkeys(name for _, row in self._rows() for name in row)]
         numbers = columns and all(re.fullmatch(r"\d+", str(c)) for c in columns)
         # Whether the first line is a row like the others.
-        known = objects or {*(columns or ())} <= {*names}
-        self.headless = bool(numbers) and not known
+        there = objects or {*(columns or ())} <= {*names}
+        self.headless = bool(numbers) and not there
         if self.headless:
             names = [str(number + 1) for number in range(len(names))]
             columns = [str(int(column)) for column in columns or ()]
