@@ -214,10 +214,9 @@ def _hold_out(kind, items, seed, report):
             "validation set"
         )
     # One of each: what comes again is left out.
-    valid = list(
-        {t: i for t, i in zip(texts, items, strict=True) if t in held}.values()
-    )
-    train = [i for t, i in zip(texts, items, strict=True) if t not in held]
+    pairs = list(zip(texts, items, strict=True))
+    valid = list({text: item for text, item in pairs if text in held}.values())
+    train = [item for text, item in pairs if text not in held]
     report.append(
         f"no validation set is given: held out {counted(len(valid), kind.name)} for "
         f"it, chosen by a hash of the text and the seed {seed}"
@@ -263,8 +262,6 @@ def tagged_kind(column: str | int | None = None) -> Kind:
 
 
 class _TaggedKind(Kind):
-    """Its items are two lists."""
-
     name = "sentence"
     wanted = (
         "tagged sentences must be a path, a zoo.data.Tagged, a tuple of words and "
