@@ -143,7 +143,7 @@ class Replica:
             try:
                 from zoo.serving.server.prediction import answer_grpc
             except ModuleNotFoundError as error:
-                text = f"gRPC needs {error.name} on the server"
+                text = f'gRPC needs {error.name}: pip install "attention-zoo[ray]"'
                 raise Refusal("UNIMPLEMENTED", text) from None
             return await answer_grpc(self._models, method, data)
         except Refusal as refusal:
