@@ -9,7 +9,6 @@ import pickle
 import sys
 import tempfile
 import types
-import warnings
 from unittest import mock
 
 import keras
@@ -144,17 +143,6 @@ def check_copies(model, inputs):
             np.testing.assert_array_equal(got, own)
     if not QUICK:
         close(compiled(loaded)(inputs), compiled(model)(inputs), atol=1e-6)
-
-
-def check_fine_tuned_when_quantized(connect):
-    """In int8 the loss that `fit` reports is that of the outputs."""
-    model, inputs, labels = a_model(connect)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*have a `quantize` method")
-        model.quantize("int8")
-    expected = masked_loss(compiled(model)(inputs), labels, inputs[0])
-    found = fitted_loss(model, inputs, labels)
-    assert abs(found - expected) < 1e-4 * max(1, expected), (found, expected)
 
 
 def _kerashub_tests():

@@ -233,30 +233,15 @@ def check_training(task_cls, options):
 _OTHER = """
 import sys
 from pathlib import Path
-from tests.translators import load_presets, save_presets
-folder, first, here, there = Path(sys.argv[1]), *sys.argv[2:]
-save_presets(load_presets(folder, first), folder / here)
-print("saved", flush=True)
-sys.stdin.readline()
-load_presets(folder, there)
+from tests.translators import load_presets
+folder, here, there = Path(sys.argv[1]), *sys.argv[2:]
+for name, task in load_presets(folder, here).items():
+    task.save_to_preset(str(folder / there / name))
 """
 
 
-def save_presets(tasks, folder):
-    for name, task in tasks.items():
-        task.save_to_preset(str(folder / name))
-
-
 def load_presets(folder, backend):
-    """Loads what a backend has saved, and compares the outputs.
-
-    Args:
-        folder: that of `check_other_backends`.
-        backend: the one that saved.
-
-    Returns:
-        dict of name to task.
-    """
+    """Tasks by name, as a backend has saved them, after a look at their outputs."""
     tasks = {}
     for name, (cls, base) in json.loads((folder / "kinds.json").read_text()).items():
         home = keras_hub.models if hasattr(keras_hub.models, base) else models
@@ -273,10 +258,7 @@ def load_presets(folder, backend):
 
 
 def check_other_backends(tasks, folder):
-    """Saves tasks' presets under each backend and loads them under each other one.
-
-    The two others have a process each: it loads what this one has saved, saves it
-    again, and loads what the other process has saved. So does this one.
+    """Loads presets saved here under each other backend, and what that saves here.
 
     Args:
         tasks: dict of name to (task with a preprocessor, inputs of its backbone,
@@ -288,25 +270,12 @@ def check_other_backends(tasks, folder):
         kinds[name] = type(task).__name__, base
         outputs = to_numpy(compiled(task.backbone)(inputs))
         np.savez(folder / f"{name}.npz", outputs=outputs, **inputs)
+        task.save_to_preset(str(folder / here / name))
     (folder / "kinds.json").write_text(json.dumps(kinds))
-    save_presets({name: task for name, (task, *_) in tasks.items()}, folder / here)
-    others = [backend for backend in BACKENDS if backend != here]
-    processes = []
-    for backend, other in zip(others, others[::-1], strict=True):
-        with open(folder / f"{backend}.txt", "w") as errors:
-            process = subprocess.Popen(
-                [sys.executable, "-c", _OTHER, str(folder), here, backend, other],
-                env={**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": ROOT},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-            )
-        processes.append(process)
-    for process in processes:  # waits for it, or for the end of the process
-        next((line for line in process.stdout if line == "saved\n"), None)
-    for backend, process in zip(others, processes, strict=True):
-        process.communicate("\n", timeout=600)
-        errors = (folder / f"{backend}.txt").read_text()
-        assert process.returncode == 0, f"under {backend}: {errors[-2000:]}"
-        load_presets(folder, backend)
+    for backend in BACKENDS:
+        if backend != here:
+            command = [sys.executable, "-c", _OTHER, str(folder), here, backend]
+            env = {**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": ROOT}
+            done = subprocess.run(command, env=env, capture_output=True, text=True)
+            assert done.returncode == 0, f"under {backend}: {done.stderr[-2000:]}"
+            load_presets(folder, backend)

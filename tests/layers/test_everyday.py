@@ -7,11 +7,10 @@ import pytest
 from tests.everyday import (
     SIZE,
     check_an_explicit_mask,
-    check_fine_tuned_when_quantized,
     check_in_a_model,
     kerashub_layer_test,
 )
-from tests.marks import long, once
+from tests.marks import once
 from zoo import layers
 
 
@@ -133,20 +132,6 @@ EXPLICIT = ("AdditiveAttention", "RecurrentStack")
 )
 def test_an_explicit_mask_is_the_implicit_one(name):
     check_an_explicit_mask(CONNECTED[name])
-
-
-# Dense layers and Embeddings are quantized by Keras, ours around them by nothing more.
-QUANTIZED = """
-    AdditiveAttention AttentionDecoder LSTMN RecurrentStack TransformerDecoderLayer
-""".split()
-
-
-@pytest.mark.parametrize(
-    "name",
-    [*map(once, QUANTIZED), *map(long, sorted(CONNECTED.keys() - {*QUANTIZED}))],
-)
-def test_a_layer_is_fine_tuned_when_quantized(name):
-    check_fine_tuned_when_quantized(CONNECTED[name])
 
 
 @pytest.mark.once

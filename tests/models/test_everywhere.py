@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from tests.harness import close, compiled, randomize, same_config, to_numpy
-from tests.marks import long, once, proved_under
+from tests.marks import long, once
 from tests.models import (
     test_bahdanau,
     test_cho,
@@ -98,11 +98,3 @@ def test_saved_under_each_backend_loaded_under_each_other(tokenizer, tmp_path):
     tasks["captioner"] = (captioner, ids, "ShowAttendTellCaptioner")
     tasks["tagger"] = (test_tagger.task_of(), test_tagger.INPUTS, "BiRNNTagger")
     check_other_backends(tasks, tmp_path)
-
-
-@pytest.mark.long
-@proved_under("torch")
-@pytest.mark.filterwarnings("ignore:.*cannot be verified")
-def test_other_translators_loaded_under_each_other_backend(tokenizer, tmp_path):
-    others = [cls for cls in TRANSLATORS if cls not in KINDS]
-    check_other_backends(translators(others, tokenizer), tmp_path)
