@@ -41,7 +41,7 @@ class DecoderCell(MemoryLayer):
     def get_initial_state(
         self, batch_size: int, cell_states: list[Tensor] | None = None
     ) -> list[Tensor]:
-        """Returns the flat list of states before the first step.
+        """The flat list of states before the first step.
 
         That is the cells' own (zeros, or `cell_states`, a flat list) and position 0.
         """
@@ -59,10 +59,7 @@ class DecoderCell(MemoryLayer):
     ) -> tuple[Tensor, list[Tensor]]:
         """The cells' output, layer by layer, and their new states.
 
-        Args:
-            parts: of the input `(B, n)`, to be joined.
-            states: the cells', a flat list.
-            training: whether inputs are dropped.
+        The input comes in parts `(B, n)`, to be joined; the states are a flat list.
         """
         new_states: list[Tensor] = []
         x = join(*(ops.cast(part, self.compute_dtype) for part in parts))
@@ -246,10 +243,7 @@ class AttentionCell(LoRALayer, DecoderCell):
     ) -> Tensor:
         """Equation 5: h~_t = tanh([c_t; h_t] W_c), or the other `vector`.
 
-        Args:
-            context: c_t.
-            hidden: h_t.
-            product: the product with W_c, where a loop has its own.
+        A loop gives its own `product` with W_c.
         """
         if self.vector == "context":
             return context

@@ -72,11 +72,9 @@ class FixedContextDecoder(Configured, keras.layers.Layer):
         self.built = True
 
     def project(self, context: Tensor) -> list[Tensor]:
-        """Computes the context's shares, once for all steps.
+        """The context's shares in each step, a list: c C `(B, 3 * units)`.
 
-        Returns:
-            A list: c C `(B, 3 * units)`; with `reset_context` its candidate's part is
-            zero, and stands by itself behind, `(B, units)`.
+        With `reset_context` its candidate's part is zero, and stands behind by itself.
         """
         kernel = cast_weights(self.cell.kernel, self.compute_dtype)
         start = kernel.shape[0] - context.shape[-1]

@@ -68,14 +68,11 @@ class HardAttention(Attention):
         return self.attention.project(memory)
 
     def draw_noise(self, shape: Shape, seed: Any) -> Tensor:
-        """Noise for queries `(*shape[:-1], d)` and `shape[-1]` places.
+        """Gumbel noise of each place and a coin, `(*shape[:-1], S + 1)`.
 
         Args:
-            shape: tuple, `(B, T, S)` or any other that ends in S.
+            shape: tuple that ends in S, such as `(B, T, S)`.
             seed: a `keras.random.SeedGenerator`.
-
-        Returns:
-            Tensor `(*shape[:-1], S + 1)`: Gumbel noise of each place, and a coin.
         """
         uniform = keras.random.uniform(
             (*shape[:-1], shape[-1] + 1), 1e-7, 1.0, seed=seed, dtype="float32"

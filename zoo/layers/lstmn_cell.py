@@ -107,11 +107,7 @@ class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
         self.configure(locals())
 
     def build(self, inputs_shape: Shape, skip: int = 0) -> None:
-        """Makes the weights.
-
-        The last `skip` inputs are a skip connection's: the gates read them and the
-        attention's query does not.
-        """
+        """Makes the weights; the attention's query ignores the last `skip` inputs."""
         size, n = inputs_shape[-1], self.units
         self.query_size = size - skip
         shapes = {
@@ -150,11 +146,7 @@ class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
 
     # === Before the loop ===
     def project(self, inputs: Tensor) -> Tensor:
-        """Computes all that the inputs `(..., n)` alone decide.
-
-        That is the gates' share, the query's, and with deep fusion those of r_t and of
-        the source's query.
-        """
+        """The shares that inputs `(..., n)` alone have: of gates, query and r_t."""
         inputs = ops.cast(inputs, self.compute_dtype)
         shown = inputs[..., : self.query_size]
         net = self._times(inputs, "kernel") + self._cast("bias")
@@ -167,10 +159,7 @@ class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
     def project_source(
         self, hidden: Tensor, memory: Tensor, mask: Tensor
     ) -> dict[str, Tensor]:
-        """Prepares a source for a cell with fusion.
-
-        γ and α are `(B, S, units)`, the mask is bool `(B, S)`.
-        """
+        """A source, γ and α `(B, S, units)` and a mask `(B, S)`, as a step reads it."""
         hidden, memory = (
             clear_masked(ops.cast(x, self.compute_dtype), mask)
             for x in (hidden, memory)
@@ -184,12 +173,7 @@ class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
     def make_states(
         self, batch_size: int, length: int, initial: Any = None
     ) -> LSTMNState:
-        """Room for `length` steps behind slot 0.
-
-        Args:
-            batch_size, length: ints.
-            initial: `[h, c]`, each `(B, units)`, for slot 0; zeros by default.
-        """
+        """Room for `length` steps behind slot 0, `initial`'s `[h, c]` or zeros."""
         dtype, n = self.compute_dtype, self.units
         zeros = ops.zeros((batch_size, n), dtype=dtype)
         h, c = (ops.cast(s, dtype) for s in initial) if initial else (zeros, zeros)
@@ -245,11 +229,7 @@ class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
     def equations(
         self, x: Tensor, state: LSTMNState, source: dict[str, Tensor] | None = None
     ) -> tuple[Tensor, Tensor, Tensor, list[Tensor], Tensor]:
-        """Sections 3.2 and, with fusion, 4.
-
-        Returns:
-            `(h_t, c_t, h~_t, [γ~_t] or [], weights)`.
-        """
+        """Sections 3.2 and 4: `(h_t, c_t, h~_t, [γ~_t] or [], weights)`."""
         n, gamma = self.units, []
         ends = [4 * n, 5 * n, 6 * n] if self.fusion == "deep" else [4 * n]
         net, query, *more = ops.split(x, ends, axis=-1)  # x_t times W, W_x, W_r, W_xγ
@@ -299,10 +279,10 @@ class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
         starts: Tensor | None = None,
         return_weights: bool = False,
     ) -> tuple[Tensor, Tensor, Tensor | None, list[Tensor]]:
-        """Steps over a sequence.
+        """Steps over a sequence `(B, T, n)`.
 
         Args:
-            inputs: `(B, T, n)`.
+            inputs: the sequence.
             mask: bool `(B, T)`, true where real, or None.
             initial: `[h, c]`, zeros by default.
             source: from `project_source`, with fusion; it has as many rows.
@@ -337,7 +317,7 @@ class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
 
 
 def _start_anew(state, starts, slots):
-    """The state of which, where the tapes start anew, the last slot alone is seen."""
+    """Where the tapes start anew, the last slot alone is seen."""
     last = ops.max(ops.where(state.seen > 0, slots, 0), axis=1, keepdims=True)
     seen = ops.where(starts, ops.cast(slots == last, state.seen.dtype), state.seen)
     return state._replace(seen=seen, htilde=ops.where(starts, 0.0, state.htilde))

@@ -102,15 +102,7 @@ class LSTMN(Configured, keras.layers.Layer):
         return tapes[-1][0], states
 
     def project_source(self, tapes: list, mask: Tensor) -> list[dict[str, Tensor]]:
-        """The layers' keys and values of a source.
-
-        Args:
-            tapes: those of an `LSTMN` of the same depth, as `run` returns them.
-            mask: bool `(B, S)`, true where the source is real.
-
-        Returns:
-            A list with a dict for each layer.
-        """
+        """The layers' keys and values of a source: `run`'s tapes, its mask `(B, S)`."""
         return [
             cell.project_source(h, c, mask)
             for cell, (h, c) in zip(self.cells, tapes, strict=True)
@@ -126,7 +118,7 @@ class LSTMN(Configured, keras.layers.Layer):
         starts: Tensor | None = None,
         return_weights: bool = False,
     ) -> tuple:
-        """Runs the layer and also returns its tapes and weights.
+        """The call, with tapes and weights.
 
         Returns:
             `(tapes, weights, states)`: each layer's `(h, c)`, each `(B, T, units)`; the
@@ -185,10 +177,10 @@ class LSTMN(Configured, keras.layers.Layer):
         source: Any = None,
         starts: Tensor | None = None,
     ) -> tuple:
-        """Takes one step with inputs `(B, n)`.
+        """One step with inputs `(B, n)`, as `run`'s; `starts` is `(B, 1)`.
 
-        Returns `(h of the top layer, its weights as `run`'s, states)`; NaN
-        where the states have no room left. `starts`: `(B, 1)`.
+        Returns `(h of the top layer, its weights, states)`; h is NaN where the states
+        have no room left.
         """
         inputs = ops.cast(inputs, self.compute_dtype)
         x, new_states = inputs, []

@@ -64,9 +64,7 @@ class RestoreOnError:
     def check_trainable(self) -> None:
         """Refuses an optimizer that has trained other variables than those of today.
 
-        Raises:
-            ValueError: if layers have been frozen or freed since, or for weights in
-                float16.
+        And weights in float16, by a `ValueError`.
         """
         if any(variable.dtype == "float16" for variable in self.trainable_variables):
             raise ValueError(
@@ -141,11 +139,7 @@ class Presets(RestoreOnError, metaclass=SubclassedModel):
         return super().from_preset(folder, **kwargs)
 
     def save_to_preset(self, preset_dir: str, **kwargs: Any) -> None:
-        """KerasHub's `save_to_preset`, recorded as computing in float32.
-
-        The weights of a model in mixed precision are float32, too; it computes
-        otherwise when it is loaded with a `dtype`.
-        """
+        """KerasHub's `save_to_preset`, recorded as computing in float32."""
         super().save_to_preset(preset_dir, **kwargs)
         mixed = r'("(?:name|source_name|default_policy)": )"mixed_b?float16"'
         for path in Path(preset_dir).glob("*.json"):
@@ -189,7 +183,7 @@ class Backbone(LowRank, Configured, Presets, keras_hub.models.Backbone):
         return self.token_embedding if layer is None else layer
 
     def output_weights(self) -> tuple[Tensor, Tensor | None]:
-        """Returns the output layer's matrix `(d, V)` and its bias `(V,)` or None.
+        """The output layer's matrix `(d, V)` and its bias `(V,)` or None.
 
         Raises:
             ValueError: if the output layer is quantized.
@@ -203,11 +197,7 @@ class Backbone(LowRank, Configured, Presets, keras_hub.models.Backbone):
         return cast_weights(kernel, self.compute_dtype), bias
 
     def check_plain_output(self) -> None:
-        """Refuses a model without `output_weights`.
-
-        Raises:
-            ValueError: if the output layer is quantized.
-        """
+        """Refuses, by a `ValueError`, a model without `output_weights`."""
         if not self.has_plain_output:
             raise ValueError(
                 "A model whose output layer is quantized has no plain output weights: "
