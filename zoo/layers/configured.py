@@ -59,13 +59,14 @@ class Configured:
         self.argument_names = (*self.argument_names, *checks)
 
     def get_config(self) -> dict[str, Any]:
-        settings = {name: getattr(self, name) for name in self.argument_names}
-        return {**super().get_config(), **_serialized(settings)}  # type: ignore[misc]
+        own = {name: _serialized(getattr(self, name)) for name in self.argument_names}
+        return {**super().get_config(), **own}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
         dtype = {name: config[name] for name in ("dtype",) if name in config}
-        return super().from_config(_deserialized(config) | dtype)  # type: ignore[misc]
+        config = keras.saving.deserialize_keras_object(config)
+        return super().from_config(config | dtype)
 
 
 @functools.cache
@@ -97,22 +98,6 @@ def _check_of(hint):
 
 
 def _serialized(value):
-    if isinstance(value, dict):
-        return {key: _serialized(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [_serialized(part) for part in value]
-    if inspect.isfunction(value):
-        return keras.activations.serialize(value)
-    if hasattr(value, "get_config"):
-        return keras.saving.serialize_keras_object(value)
-    return value
-
-
-def _deserialized(value):
-    if isinstance(value, list):
-        return [_deserialized(part) for part in value]
-    if isinstance(value, dict):
-        if "class_name" in value:
-            return keras.saving.deserialize_keras_object(value)
-        return {key: _deserialized(part) for key, part in value.items()}
-    return value
+    return keras.saving.serialize_keras_object(value)
