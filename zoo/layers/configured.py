@@ -64,9 +64,13 @@ class Configured:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
-        dtype = {name: config[name] for name in ("dtype",) if name in config}
-        config = keras.saving.deserialize_keras_object(config)
-        return super().from_config(config | dtype)
+        read = keras.saving.deserialize_keras_object
+        own = {  # KerasHub has made some objects of theirs already
+            name: read(value)
+            for name, value in config.items()
+            if isinstance(value, (dict, list)) and name != "dtype"
+        }
+        return super().from_config(config | own)
 
 
 @functools.cache
