@@ -57,9 +57,7 @@ def test_the_written_preset_has_the_scores_that_were_reported(preset, results):
 def test_the_log_has_a_line_for_each_epoch(output):
     with open(output / "log.csv") as file:
         rows = list(csv.DictReader(file))
-    assert [row["epoch"] for row in rows] == [str(epoch) for epoch in range(len(rows))]
-    assert len(rows) == EPOCHS
-    columns = {"loss", "val_perplexity", "val_bleu", "val_bleu_generated"}
-    assert columns | {"tokens_per_second", "seconds"} <= set(rows[0])
+    assert [row["epoch"] for row in rows] == [str(epoch) for epoch in range(EPOCHS)]
     assert float(rows[-1]["loss"]) < float(rows[0]["loss"]) / 5
     assert float(rows[-1]["val_perplexity"]) < 1.2 < float(rows[0]["val_perplexity"])
+    assert {"val_bleu", "val_bleu_generated", "tokens_per_second"} <= set(rows[0])
