@@ -10,6 +10,7 @@ import numpy as np
 
 from zoo.decoding import Translation, align_ids
 from zoo.files import write_bytes
+from zoo.training.fit.checkpoint import CheckpointError
 
 
 def make_samples(
@@ -61,7 +62,7 @@ def read_samples(path: str | Path) -> dict[tuple[str, ...], dict[int, dict[str, 
         epoch was trained again, its last sample counts.
 
     Raises:
-        ValueError: if a line is no sample.
+        CheckpointError: if a line is no sample.
     """
     samples: dict[tuple[str, ...], dict[int, dict[str, Any]]] = {}
     path = Path(path)
@@ -78,9 +79,9 @@ def read_samples(path: str | Path) -> dict[tuple[str, ...], dict[int, dict[str, 
             samples.setdefault(key, {})[int(sample["epoch"])] = sample
         # JSON and NumPy raise ValueError, OverflowError, KeyError, …
         except Exception as error:
-            raise ValueError(
-                f"{path}, line {number} is no sample of a run: remove the file for "
-                "a report without samples. "
+            raise CheckpointError(
+                f"{path}, line {number} is no sample of a run: remove the file for a "
+                "report without samples, or start afresh with --restart. "
                 f"Received: {type(error).__name__}: {error}"
             ) from error
     return samples

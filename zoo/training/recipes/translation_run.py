@@ -225,9 +225,9 @@ class Translation:
         if run.start_card is not None:
             results |= {name: self._score(name, *test) for name, *test in self._old()}
         run.write_results(results)
-        run.say(f"report written to {write_report(run.output)}")
         if run.recipe.card and (run.text or self.scale.corpora):
             run.write_card(self.translator, **self._card(results))
+        run.say(f"report written to {write_report(run.output)}")
         return results
 
     def _old(self):
