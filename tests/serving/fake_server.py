@@ -1,5 +1,5 @@
 """A model server without sockets: what PredictionService and the REST API are said to
-do, with Python functions, exported folders, or recorded answers."""
+do, with Python functions or recorded answers."""
 
 import asyncio
 import base64
@@ -37,24 +37,6 @@ class Failure(grpc.RpcError):
 
     def details(self):
         return self.message
-
-
-def saved_model(folder):
-    """An exported version as a model: `(signature, inputs) -> outputs`."""
-    import tensorflow as tf
-    import tensorflow_text  # noqa: F401  (its operations)
-
-    loaded = tf.saved_model.load(str(folder))
-
-    def run(signature, inputs):
-        if signature not in loaded.signatures:
-            message = f'Serving signature key "{signature}" not found.'
-            raise Failure("FAILED_PRECONDITION", message)
-        function = loaded.signatures[signature]
-        found = function(**{k: tf.constant(v, tf.string) for k, v in inputs.items()})
-        return {name: tensor.numpy() for name, tensor in found.items()}
-
-    return run
 
 
 class FakeServer:
