@@ -20,11 +20,8 @@ from zoo.backend import (
 pytestmark = pytest.mark.backend_free
 
 
-def test_the_running_backend():
-    assert configured_backend() == keras.config.backend()
-
-
 def test_the_configured_backend_is_known_without_keras(tmp_path, monkeypatch):
+    assert configured_backend() == keras.config.backend()
     monkeypatch.delitem(sys.modules, "keras")
     monkeypatch.delenv("KERAS_BACKEND", raising=False)
     monkeypatch.setenv("KERAS_HOME", str(tmp_path))
@@ -70,16 +67,6 @@ def test_tensorflow_is_hidden_for_a_while(monkeypatch):
     monkeypatch.setenv("KERAS_BACKEND", "tensorflow")
     with without_tensorflow():
         assert "tensorflow" not in sys.modules
-
-
-def test_packages_are_hidden_for_a_while(monkeypatch):
-    monkeypatch.setitem(sys.modules, "decimal", math)
-    monkeypatch.delitem(sys.modules, "sched", raising=False)
-    with backend.without("sched", "decimal"):
-        with pytest.raises(ImportError):
-            importlib.import_module("sched")
-        assert importlib.import_module("decimal") is math
-    assert importlib.import_module("sched").scheduler
 
 
 def test_usable_cores_are_those_of_the_affinity_and_the_container(
@@ -129,15 +116,12 @@ To enable the following instructions: AVX2 AVX512F, rebuild TensorFlow.
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_what_a_backend_logs_as_it_starts_is_shown_if_it_fails(
-    fails, monkeypatch, capfd
-):
+def test_what_a_backend_logs_as_it_starts_is_left_out(fails, monkeypatch, capfd):
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "1")
     with pytest.raises(ZeroDivisionError) if fails else nullcontext(), quiet_start():
-        os.write(2, _GREETING + b"another line\n")
+        os.write(2, _GREETING + b"another line \xff\n")
         _ = 1 / (not fails)
-    shown = _GREETING.decode() * fails + "another line\n"
-    assert capfd.readouterr().err == shown
+    assert capfd.readouterr().err == "another line \ufffd\n"
     os.write(2, _GREETING)
     assert capfd.readouterr().err == _GREETING.decode()
     assert os.environ["TF_CPP_MIN_LOG_LEVEL"] == "1"

@@ -5,10 +5,8 @@ import gc
 import importlib.util
 import json
 import os
-import re
 import subprocess
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,12 +96,10 @@ def without_tensorflow() -> contextlib.AbstractContextManager[None]:
 
 
 # A line that TensorFlow logs, or continues.
-_GREETING = re.compile(
-    r"([IWE]\d{4} |\d{4}-\d\d-\d\d [\d:.]+: [IWE] |WARNING: All log messages before |"
-    r"To enable the following instructions)"
+_GREETING = (
+    "^([IWE][0-9]{4} |[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9:.]+: [IWE] |"
+    "WARNING: All log messages before |To enable the following instructions)"
 )
-# Prints a file if its input ends without a line, which means that its parent has died.
-_SHOW = 'read done || { cat "$0" >&2; rm -f "$0"; }'
 
 
 @contextlib.contextmanager
@@ -111,15 +107,15 @@ def quiet_start() -> Iterator[None]:
     """Surrounds the first import of Keras or a backend, which is quiet and faster.
 
     The dozen lines that TensorFlow logs at its start, most of them about missing GPUs,
-    are only shown if the start fails, or the process ends; any other line, C++'s too,
-    is shown afterwards. Python's garbage collector is off meanwhile: to go through the
-    imported objects again and again takes a second, and finds next to nothing.
+    are left out; any other line, C++'s too, is shown, even if the process ends.
+    Python's garbage collector is off meanwhile: to go through the imported objects
+    again and again takes a second, and finds next to nothing.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     enabled = gc.isenabled()
     gc.disable()
     try:
-        with _standard_error_kept():
+        with _without_greeting():
             yield
     finally:
         if enabled:
@@ -127,30 +123,24 @@ def quiet_start() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _standard_error_kept():
-    """Holds standard error back; see `quiet_start`."""
-    with contextlib.ExitStack() as stack:
-        try:
-            original = os.dup(2)
-            stack.callback(os.close, original)
-            kept = stack.enter_context(tempfile.NamedTemporaryFile())
-            watcher = subprocess.Popen(
-                ["sh", "-c", _SHOW, kept.name], stdin=subprocess.PIPE, stderr=original
-            )
-        except OSError:  # it is closed, or there is no `sh`
-            yield
-            return
-        drop = re.compile("(?!)")  # nothing, after an error
-        os.dup2(kept.fileno(), 2)
-        try:
-            yield
-            drop = _GREETING
-        finally:
-            os.dup2(original, 2)
-            watcher.communicate(b"done\n")
-            kept.seek(0)
-            lines = kept.read().decode(errors="replace").splitlines(keepends=True)
-            os.write(2, "".join(x for x in lines if not drop.match(x)).encode())
+def _without_greeting():
+    """Filters standard error; see `quiet_start`."""
+    try:
+        original = os.dup(2)
+        sed = ["sed", "-E", f"/{_GREETING}/d"]
+        shown = subprocess.Popen(sed, stdin=subprocess.PIPE, stdout=original)
+    except OSError:  # it is closed, or there is no `sed`
+        yield
+        return
+    os.dup2(shown.stdin.fileno(), 2)
+    shown.stdin.close()
+    try:
+        yield
+    finally:
+        os.dup2(original, 2)
+        os.close(original)
+        with contextlib.suppress(subprocess.TimeoutExpired):  # a child may write on
+            shown.wait(1)
 
 
 def trace(function: Any, *inputs: Tensor) -> Any:
