@@ -1,4 +1,5 @@
 import gzip
+import itertools
 import random
 
 import pytest
@@ -130,6 +131,16 @@ def test_a_first_line_that_may_be_a_pair_is_reported(tmp_path):
     note = f"columns dog and Hund of {path}, its first line taken as their names"
     assert own.report.count(note) == 2 and own.languages == ("und", "und")
     assert note not in read_pairs(path, columns=("dog", "Hund")).report
+
+
+def test_columns_are_those_of_a_table(tmp_path):
+    paths = write(tmp_path, sentences(9))
+    for read, data in itertools.product((read_pairs, read_test), (paths, [("a", "b")])):
+        with pytest.raises(CorpusError, match="those of a table, received 1, 2 for"):
+            read(data, columns=(1, 2))
+    (tmp_path / "a.tsv").write_text("x\tz\ty\na\tb\tc\n")
+    own = read_pairs(paths, tmp_path / "a.tsv", columns=("x", "y"))
+    assert list(own.valid) == [("a", "c")]
 
 
 def test_what_is_left_out_is_counted_with_its_first_place(tmp_path):

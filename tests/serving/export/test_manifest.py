@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from zoo.serving.export.manifest import newest, read_version, write_manifest
@@ -32,3 +34,13 @@ def test_the_newest_version(folder):
     assert newest(folder.parent) == folder.parent / "10"
     assert newest(folder) == folder
     assert newest(folder / "nothing") == folder / "nothing"
+
+
+@pytest.mark.parametrize("name", ["../step.onnx", "/etc/hostname", "a/b", ".."])
+def test_a_file_elsewhere_is_not_read(folder, name):
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["files"] = {name: manifest["files"]["step.onnx"]}
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(ValueError, match="should name files beside it|not complete"):
+        read_version(folder)

@@ -1,6 +1,7 @@
 import concurrent.futures
 import dataclasses
 import importlib.util
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -154,7 +155,7 @@ def test_the_metadata_say_what_is_served(saved):
     }
 
 
-def test_versions_go_up_and_are_complete_when_they_appear(tmp_path):
+def test_versions_go_up_and_are_complete_when_they_appear(tmp_path, monkeypatch):
     (tmp_path / "7").mkdir()
     (tmp_path / "8").touch()  # a file, which no folder can replace
     seen = []
@@ -171,7 +172,17 @@ def test_versions_go_up_and_are_complete_when_they_appear(tmp_path):
 
     with pytest.raises(OSError, match="disk full"):
         write_version(tmp_path, fail)
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["7", "8", "9"]
+    rename = Path.rename
+
+    def race(part, folder):  # another export has just taken the name
+        (folder / "graph").mkdir(parents=True)
+        monkeypatch.setattr(Path, "rename", rename)
+        return part.rename(folder)
+
+    monkeypatch.setattr(Path, "rename", race)
+    assert write_version(tmp_path, write) == tmp_path / "11"
+    names = [str(number) for number in range(7, 12)]
+    assert {entry.name for entry in tmp_path.iterdir()} == {*names}
 
 
 def test_a_folder_of_others_has_no_metadata(tmp_path):

@@ -190,6 +190,7 @@ SPOILERS = {
     "other_settings": (rewrite(lambda m: m["settings"].update(x=1)), "is damaged"),
     "no_step": (rewrite(forget_step), "is damaged: 'step'"),
     "no_files": (rewrite(lambda m: m.pop("files")), "is damaged: 'files'"),
+    "list_of_files": (rewrite(lambda m: m.update(files=[])), "is damaged: 'list'"),
     "no_tokenizer": (
         rewrite(lambda m: m["files"].pop("vocabulary.spm")),
         "is damaged: 'vocabulary.spm'",

@@ -120,8 +120,8 @@ def read_pairs(
         columns: a table's columns of source and target: names, or numbers from 1 for a
             table whose first line is a row. Default: those named by `languages`,
             "source" and "target", "src" and "tgt", or the only two.
-        languages: codes of source and target. Default: the files' suffixes or the
-            columns' names.
+        languages: codes of source and target. Default: the files' suffixes, or the
+            columns' names if they have two letters.
         keep_all: whether of the training pairs, too, only those with an empty side are
             left out.
         seed: seed of what is held out.

@@ -36,7 +36,7 @@ def python_part(kind: Kind, data: Any) -> Part:
     if codes is None:
         named = kind.aligned and chosen
         codes = language_codes(chosen, True) if named else (UNKNOWN, UNKNOWN)
-    return Part(kind, "the data", items, codes, unit=kind.name)
+    return Part(kind, "the data", items, codes, unit=kind.name, table=bool(chosen))
 
 
 def _rows(kind, data):

@@ -68,6 +68,7 @@ class Part:
     languages: tuple[str, str] = (UNKNOWN, UNKNOWN)
     weight: int = 1  # how often an epoch has each item
     unit: str = "line"  # what the numbers count
+    table: bool = False  # whether it has columns to choose
     note: str = ""  # what a log should say of the columns
 
     def read(self) -> Iterator[Any]:

@@ -88,19 +88,34 @@ def find_sets(kind: Kind, train: Any, *others: Any) -> dict[str, list[Part]]:
 
     A set that is None is that of the folders of training text, if they have it.
     """
-    sets = {"train": find_parts(kind, train, "train")}
+    sets = {"train": _find_parts(kind, train, "train")}
     for split, data in zip(("valid", "test"), others, strict=True):
         if data is not None:
-            sets[split] = find_parts(kind, data, split)
+            sets[split] = _find_parts(kind, data, split)
             continue
         folders = [files.paths[0] for files in as_files(train) or ()]
         found = [find_split(f, split, kind) for f in folders if f.is_dir()]
         sets[split] = [file_part(kind, files) for files in filter(None, found)]
-    return sets
+    return _with_columns(kind, sets)
 
 
 def find_parts(kind: Kind, data: Any, split: str) -> list[Part]:
     """Returns the parts of one set: of paths, `TextFiles` or Python data."""
+    return _with_columns(kind, {split: _find_parts(kind, data, split)})[split]
+
+
+def _with_columns(kind, sets):
+    """Returns sets, unless columns are chosen and none is a table."""
+    parts = [part for several in sets.values() for part in several]
+    if kind.chosen and not any(part.table for part in parts):
+        raise CorpusError(
+            f"columns are those of a table, received {', '.join(map(str, kind.chosen))}"
+            f" for {parts[0].name}"
+        )
+    return sets
+
+
+def _find_parts(kind, data, split):
     several = as_files(data)
     if several is None:
         return [python_part(kind, data)]
@@ -147,7 +162,7 @@ def file_part(kind: Kind, files: TextFiles) -> Part:
     if kind.aligned and not table.headless:
         codes = language_codes(table.columns, columns=True)
     rows = partial(_table_items, kind, table)
-    return Part(kind, name, rows, codes, files.weight, note=table.note)
+    return Part(kind, name, rows, codes, files.weight, table=True, note=table.note)
 
 
 def _aligned_items(source: Path, target: Path) -> Iterator[tuple[int, Any]]:

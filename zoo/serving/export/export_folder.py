@@ -51,9 +51,15 @@ def write_version(path: StrPath, write: Callable[[Path], object]) -> Path:
         part = Path(temporary) / "part"
         part.mkdir()
         write(part)
-        # Files count too, since their names are taken.
-        taken = [int(item.name) for item in path.iterdir() if item.name.isdecimal()]
-        return part.rename(path / str(max(taken, default=0) + 1))
+        while True:
+            # Files count too, since their names are taken.
+            taken = [int(item.name) for item in path.iterdir() if item.name.isdecimal()]
+            folder = path / str(max(taken, default=0) + 1)
+            try:
+                return part.rename(folder)
+            except OSError:  # unless another export was faster
+                if not folder.exists():
+                    raise
 
 
 def read_metadata(path: StrPath) -> dict[str, Any]:

@@ -70,12 +70,16 @@ def read_version(folder: StrPath) -> tuple[dict[str, Any], dict[str, bytes]]:
     What is returned is what was verified: no file is read twice.
 
     Raises:
-        ValueError: if the manifest is missing or not zoo's, or a file is missing or
-            differs from the one that was exported.
+        ValueError: if the manifest is missing or not zoo's, or a file is missing,
+            elsewhere, or differs from the one that was exported.
     """
     folder, files = Path(folder), {}
     manifest = read_manifest(folder)
     for name, digest in manifest["files"].items():
+        if name != Path(name).name:
+            raise ValueError(
+                f"{folder / MANIFEST} should name files beside it. Received: {name!r}"
+            )
         try:
             files[name] = (folder / name).read_bytes()
         except OSError as error:

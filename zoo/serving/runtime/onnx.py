@@ -91,7 +91,7 @@ def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
             for name, described in manifest["graphs"].items()
         }
         model = _TASKS[manifest["task"]](graphs, files, manifest)
-    except (KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"{version / MANIFEST} is damaged: {error}") from error
     if isinstance(model, (Translator, Captioner)):
         model.map_batches = functools.partial(in_threads, workers)

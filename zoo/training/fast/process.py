@@ -204,8 +204,6 @@ def _set_xla_flags():
 def _keep_programs():
     if configured_backend() != "jax" or "JAX_COMPILATION_CACHE_DIR" in os.environ:
         return
-    if importlib.util.find_spec("filelock") is None:  # JAX bounds no size without it
-        return
     # What JAX names a program by holds versions and flags, but not the processor.
     folder = cache_folder() / "jax" / f"{zlib.crc32(_processor().encode()):08x}"
     if not _is_ours(folder):
