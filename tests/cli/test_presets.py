@@ -66,7 +66,7 @@ def test_several_presets_are_an_ensemble(saved, corpus, tmp_path, capsys):
     assert capsys.readouterr().out.startswith("BLEU ")
     assert main(["evaluate", one, stranger, *TOY]) == 2
     last = capsys.readouterr().err.splitlines()[-1]
-    assert "one of 26 pieces in models[0] and another, of 24, in models[1]" in last
+    assert "must have one tokenizer" in last
 
 
 def test_a_model_has_its_cards_name(tmp_path):
@@ -90,10 +90,10 @@ def exported(tmp_path, monkeypatch):
 def test_what_an_export_cannot_do_is_refused_at_once(exported, saved, capsys):
     one = str(saved / "one")
     for words, reason in (
-        (["tag", exported, "a"], "manifest.json is not that of a zoo export"),
+        (["tag", exported, "a"], "manifest.json should be that of a zoo export"),
         (["tag", exported, "a", "--backend=jax"], "received --backend jax"),
         (["translate", "--preset", one, "--preset", exported, "a"], "not of exports"),
-        (["evaluate", exported, *TOY], "is not that of a zoo export"),
+        (["evaluate", exported, *TOY], "should be that of a zoo export"),
         (["export", exported], "is not a preset"),
     ):
         assert main(words) == 2, words
