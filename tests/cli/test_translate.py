@@ -265,8 +265,11 @@ def test_prefixes_banned_pieces_and_unknown_words(tmp_path, capsys):
         captured = capsys.readouterr()
         return captured.out.splitlines() or captured.err.splitlines()[-1]
 
-    found = run("--prefix", "hund")
-    assert len(found) == 2 and all(line.startswith("hund") for line in found)
+    found = run("--prefix", "hund ß")
+    assert len(found) == 2 and all(line.startswith("hund ß") for line in found)
+    first, _ = run("--term", "no=die", "--term", "a=hund")
+    assert "hund" in first
+    assert "translation. Received: 'a='" in run("--term", "a=", code=2)
     tokenizer = zoo.load(tmp_path / "tiny").preprocessor.tokenizer
     known = tokenizer.get_vocabulary()
     banned = [part for piece in known[4:] for part in ("--ban", piece)]

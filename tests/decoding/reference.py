@@ -97,10 +97,10 @@ class Table:
 
 
 def compile_search(model, search, steps):
-    """The search as a function of a batch and its limits, and of prefixes, if any."""
+    """The search as a function of a batch and its limits, and of `given`, if any."""
 
-    def run(source, limits, prefix=None):
-        return search.find(model, source, limits, steps, prefix)
+    def run(source, limits, **given):
+        return search.find(model, source, limits, steps, **given)
 
     return run
 

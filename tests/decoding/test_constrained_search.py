@@ -1,4 +1,4 @@
-"""Prefixes, banned words and repeats, against all hypotheses that are allowed."""
+"""Prefixes, banned words, terms, repeats, against all hypotheses that are allowed."""
 
 import keras
 import numpy as np
@@ -16,6 +16,7 @@ from tests.decoding.reference import (
     VOCABULARY,
     Table,
     check_row,
+    compile_search,
     exhaustive,
     log_softmax,
     narrow,
@@ -33,11 +34,30 @@ PREFIX = np.zeros((SENTENCES, LIMIT), "int32")
 PREFIX[0, :2], PREFIX[1, :1], PREFIX[4, :1] = [4, 1], 2, 4  # room for 4 and 3
 
 
+def beginnings(hypothesis, begun, completions):
+    """Where what a prefix gives ends: after it, or before a completion of it."""
+    for bit in range(len(begun) + 1):
+        kept = len(begun) - bit
+        same = hypothesis[:kept] == begun[:kept]
+        free = not bit and not (completions & 1).any()
+        if same and (free or completions[hypothesis[kept]] >> bit & 1):
+            yield kept
+
+
+COMPLETIONS = np.zeros((SENTENCES, VOCABULARY), "int32")
+COMPLETIONS[0, [1, 2]], COMPLETIONS[1, [0, 4]] = [0b100, 0b010], 0b10
+COMPLETIONS[4, [2, END]] = 1  # alone may follow the prefix
+
+
+@pytest.mark.parametrize("completed", [False, True])
 @pytest.mark.parametrize("banned", [(), (1, 4)])
-def test_prefixes_and_banned_words_leave_the_rest_as_it_was(table, banned):
+def test_prefixes_and_banned_words_leave_the_rest_as_it_was(table, banned, completed):
     table.fill(1)
     search = BeamSearch(ALL, 1.0, 0.2, n_best=ALL, min_length=2, banned_ids=banned)
-    ids, scores = search.find(table, SOURCES, LIMITS, LIMIT, PREFIX)
+    completions = COMPLETIONS * completed
+    given = {"completions": completions} if completed else {}
+    run = compile_search(table, search, LIMIT)
+    ids, scores = run(SOURCES, LIMITS, prefix=PREFIX, **given)
     counts = []
     for row in range(SENTENCES):
         follow, begun = table.follower(row), PREFIX[row][PREFIX[row] > 0].tolist()
@@ -47,19 +67,65 @@ def test_prefixes_and_banned_words_leave_the_rest_as_it_was(table, banned):
             for score, hypothesis in exhaustive(
                 follow, VOCABULARY, LIMITS[row], SOURCES[row], *penalties
             )
-            if hypothesis[: len(begun)] == begun
-            and not set(hypothesis[len(begun) :]) & set(banned)
+            if any(
+                not set(hypothesis[kept:]) & set(banned)
+                for kept in beginnings(hypothesis, begun, completions[row])
+            )
         ]
         counts.append(check_row(ids[row], scores[row], expected))
         assert (scores[row, counts[-1] :] == NO_HYPOTHESIS).all()
     assert len(set(counts)) >= 3 and min(counts) > 0
 
 
+PHRASES = {0: [[4, 1]], 2: [[4], [1]], 4: [[1], [1]], 6: [[4, 4]]}  # of some sentences
+TERMS = np.zeros((SENTENCES, 4), "int32")  # with room for one token more
+TERMS[[0, 2, 4, 6], :2] = [[-4, 1], [-4, -1], [-1, -1], [-4, 4]]
+
+
+def holds(hypothesis, phrases):
+    """Whether a hypothesis has the phrases, each in a place of its own."""
+    if not phrases:
+        return True
+    size = len(phrases[0])
+    return any(
+        hypothesis[i : i + size] == phrases[0]
+        and holds([*hypothesis[:i], -1, *hypothesis[i + size :]], phrases[1:])
+        for i in range(len(hypothesis))
+    )
+
+
+def test_hypotheses_hold_their_terms(table):
+    """With places for all, those that hold them and no others; with few, the best has
+    them, and where there are none nothing changes."""
+    table.fill(5)
+    limits = np.full(SENTENCES, LIMIT, "int32")
+    search = BeamSearch(ALL, 1.0, 0.2, n_best=ALL)
+    ids, scores = search.find(table, SOURCES, limits, LIMIT, terms=TERMS)
+    for row in range(SENTENCES):
+        every = exhaustive(
+            table.follower(row), VOCABULARY, LIMIT, SOURCES[row], 1.0, 0.2
+        )
+        expected = [pair for pair in every if holds(pair[1], PHRASES.get(row, []))]
+        assert (row in PHRASES) == (len(expected) < len(every))
+        count = check_row(ids[row], scores[row], expected)
+        assert (scores[row, count:] == NO_HYPOTHESIS).all()
+    for beams in 1, 3:
+        search = BeamSearch(beams)
+        plain = search.find(table, SOURCES, limits, LIMIT)
+        ids, scores = search.find(table, SOURCES, limits, LIMIT, terms=TERMS)
+        for row in range(SENTENCES):
+            if row in PHRASES:
+                assert holds(ids[row, 0].tolist(), PHRASES[row])
+            else:
+                np.testing.assert_array_equal(ids[row, 0], plain[0][row, 0])
+                np.testing.assert_allclose(scores[row, 0], plain[1][row, 0], 1e-5)
+
+
 def test_beam_1_with_a_prefix_and_banned_words(table):
     table.fill(7)
     banned = 1, 4
     search = BeamSearch(1, 1.0, min_length=2, banned_ids=banned)
-    ids, scores = search.find(table, SOURCES, LIMITS, LIMIT, PREFIX)
+    ids, scores = search.find(table, SOURCES, LIMITS, LIMIT, prefix=PREFIX)
     for row in range(SENTENCES):
         follow = table.follower(row)
         words, log_prob = [], 0.0
@@ -121,10 +187,10 @@ def test_no_ngram_comes_twice(n):
 
     for beams in 1, 3, 364:
         search = BeamSearch(beams, n_best=beams, no_repeat_ngram_size=n)
-        found = search.find(keras_model, sources, limits, steps, prefix)
+        found = search.find(keras_model, sources, limits, steps, prefix=prefix)
         search = ArraySearch(**search.get_config())
         chain = Chain(search.ops, logits)
-        other = search.find(chain, sources, limits, steps, prefix)
+        other = search.find(chain, sources, limits, steps, prefix=prefix)
         for ids, scores in found, other:
             for row in range(3):
                 rules = words, limits[row], [1], 1.0, 0.0
@@ -135,3 +201,11 @@ def test_no_ngram_comes_twice(n):
                 expected = [pair for pair in every if pair[0] > -np.inf]
                 count = check_row(ids[row], scores[row], expected)
                 assert (scores[row, count:] == NO_HYPOTHESIS).all()
+    # Terms may repeat what they must, in NumPy too.
+    terms = np.array([[-1, 1, 0]] * 3, "int32")
+    search = BeamSearch(2, no_repeat_ngram_size=n)
+    found = search.find(keras_model, sources, limits, steps, terms=terms)
+    search = ArraySearch(**search.get_config())
+    other = search.find(chain, sources, limits, steps, terms=terms)
+    assert all(holds(row.tolist(), [[1, 1]]) for row in found[0][:, 0])
+    np.testing.assert_array_equal(other[0][:, 0], found[0][:, 0, : other[0].shape[2]])

@@ -1,9 +1,16 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from tests.harness import randomize
 from zoo.decoding import BeamSearch, Translation, search_ids
-from zoo.decoding.constraints import replace_unknown_words, source_words
+from zoo.decoding.constraints import (
+    read_prefixes,
+    read_terms,
+    replace_unknown_words,
+    source_words,
+)
 from zoo.models import (
     Luong,
     LuongPreprocessor,
@@ -55,6 +62,38 @@ def test_a_translation_begins_with_its_prefix(terse, texts):
     )
 
 
+BEGIN = ["<unk>", "</s>", "▁Z", "▁a", "▁Zwei", "▁Zwerg", "▁"]
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("prefix", "wanted"),
+    [
+        ("Zw", {"▁Zwei": 0b100, "▁Zwerg": 0b100, "wei": 0b10}),
+        ("a Zw", {"▁Zwei": 0b100, "▁Zwerg": 0b100, "wei": 0b10}),  # its last word alone
+        ("Zwei", {}),
+        ("Zw ", dict.fromkeys(BEGIN, 1)),  # after a space it is whole
+        ("Zw _ ", dict.fromkeys(BEGIN[2:6], 0b10)),  # the space is a piece
+        ("<", {}),  # no byte, and no end token
+    ],
+)
+def test_the_last_word_of_a_prefix_goes_on(prefix, wanted):
+    pieces = ["<pad>", "<unk>", "<s>", "</s>", "<0x41>", "▁Z", "w", "wei", "▁a", "▁"]
+    pieces += ["▁Zwei", "▁Zwerg", "ei", "<"]
+    tokenizer = SimpleNamespace(
+        id_to_token=pieces.__getitem__, vocabulary_size=lambda: len(pieces)
+    )
+    spelled = {"Zw": ["▁Z", "w"], "Zwei": ["▁Zwei"], "a": ["▁a"], "_": ["▁"]}
+    spelled["<"] = ["▁", "<"]
+    row = [pieces.index(x) for word in prefix.split() for x in spelled[word]]
+    preprocessor = SimpleNamespace(
+        tokenizer=tokenizer, encode_targets=lambda texts, length: [row]
+    )
+    _, completions, _ = read_prefixes(preprocessor, prefix, 1)
+    found = completions(0)
+    assert {pieces[i]: found[i] for i in np.flatnonzero(found)} == wanted
+
+
 @pytest.mark.once
 def test_prefixes_may_come_from_a_generator(reader, texts):
     prefixes = ["ein", "", "die"] + ["ein hund"] * (len(texts) - 3)
@@ -96,6 +135,51 @@ def test_banned_pieces_are_not_written(terse, texts):
     record = terse.translate(texts[0], prefix="hund", banned=pieces, **DETAILS)
     assert record.tokens[: len(pieces)] == pieces
     assert not set(record.tokens[len(pieces) :]) & set(pieces)
+
+
+# === Terms ===
+
+
+@pytest.mark.once
+def test_a_translation_holds_the_terms_of_its_source(terse, texts):
+    terms = {"dog": "katze", "cat": "die", "do": "rennt", "nobody": "ein"}
+    options = {**DETAILS, "max_length": 12}
+    plain = terse.translate(texts, **options)
+    found = terse.translate(texts, terms=terms, **options)
+    for text, new in zip(texts, found, strict=True):
+        words = [terms[word] for word in text.split() if word in ("dog", "cat")]
+        assert all(word in new.text for word in words)
+    assert [x.text for x in plain] != [x.text for x in found]
+    score = terse.score(texts, found)
+    np.testing.assert_allclose([record.score for record in found], score, rtol=1e-4)
+    # One dict for each text; without terms nothing changes.
+    each = [terms if "dog" in text else {} for text in texts]
+    other = terse.translate(texts, terms=each, **options)
+    for text, *records in zip(texts, other, plain, found, strict=True):
+        assert records[0].text == records[1 + ("dog" in text)].text
+
+
+@pytest.mark.once
+def test_terms_go_together_with_the_other_constraints(terse):
+    options = {"terms": {"dog": "katze"}, "banned": ["▁ein"], "no_repeat_ngram_size": 2}
+    found = terse.translate("a dog", prefix="die", max_length=20, **options)
+    assert found.startswith("die") and "katze" in found
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("source", "text", "found"),
+    [
+        ("dog", "hotdogs", False),
+        ("犬", "その犬が走る", True),  # no spaces between words
+        ("cafe\u0301", "a caf\u00e9.", True),
+        ("caf\u00e9", "a cafe\u0301.", True),
+    ],
+)
+def test_terms_are_found_in_any_script_and_form(source, text, found):
+    preprocessor = SimpleNamespace(encode_targets=lambda texts: [[7, 8]] * len(texts))
+    terms = read_terms(preprocessor, {source: "x"}, [text], ())
+    assert terms == [[-7, 8] if found else []]
 
 
 # === Words of their own ===
@@ -157,12 +241,25 @@ def test_an_unknown_word_becomes_the_one_that_is_attended_to(reader):
 
 
 @pytest.mark.once
+@pytest.mark.parametrize("replace_unknown", [False, True])
+def test_unknown_words_of_a_prefix_stay_as_they_are(reader, replace_unknown):
+    texts = ["a Mops runs", "a dog"]
+    options = {**DETAILS, "replace_unknown": replace_unknown}
+    found = reader.translate(texts, prefix=["Xx hund Yy", "ein"], **options)
+    assert found[0].tokens[:3] == ["▁Xx", "▁hund", "▁Yy"]
+    assert found[0].text.startswith("Xx hund Yy")
+    assert found[1].tokens[0] == "▁ein"
+    plain = {**options, "return_details": False}
+    assert reader.translate(texts[0], prefix="Xx hund Yy", **plain) == found[0].text
+
+
+@pytest.mark.once
 def test_words_of_a_source_that_was_cut(reader):
     """Its end token belongs to no word."""
     words = source_words(reader.preprocessor, ["a Mops runs", "a"], [[4, 1, 3], [4, 3]])
     assert words == [["a", "Mops"], ["a"]]
     record = Translation("", 0.0, ["<unk>"], [], np.array([[0.1, 0.2, 0.7]]))
-    found = replace_unknown_words(record, words[0])
+    found = replace_unknown_words(record, words[0], {})
     assert (found.text, found.tokens) == ("Mops", ["▁Mops"])
 
 
@@ -212,7 +309,23 @@ def test_without_attention_the_unknown_word_stays(reader):
         ({"banned": ""}, ValueError, r"banned\[0\]=''"),
         ({"banned": [None]}, TypeError, r"banned\[0\] must be a str"),
         ({"banned": "</s>"}, ValueError, r"banned_ids=\[3\]"),
-        ({"prefix": "ein Uhu"}, ValueError, "known to the vocabulary.*'ein Uhu'"),
+        ({"terms": [{}]}, ValueError, "Received: 1 dicts and 2 texts"),
+        ({"terms": ["dog", "cat"]}, TypeError, "a list of such dicts. Received"),
+        ({"terms": {"dog": 3}}, TypeError, r"terms\[0\] must be a str"),
+        ({"terms": {3: "hund"}}, TypeError, r"keys of terms\[0\] must be.*: 3 \(int\)"),
+        ({"terms": {" ": "hund"}}, ValueError, "must not be blank. Received: ' '"),
+        ({"terms": {"cow": " "}}, ValueError, "must have pieces.*Received: ' '"),
+        ({"terms": {"dog": "Uhu"}}, ValueError, "known to the vocabulary.*'Uhu'"),
+        (
+            {"terms": {"dog": "hund"}, "banned": "hund"},
+            ValueError,
+            "not banned. Received: 'hund'",
+        ),
+        (
+            {"terms": {"dog": "hund"}, "max_length": 1},
+            ValueError,
+            r"terms\[0\] of 1 pieces, max_length=1",
+        ),
     ],
 )
 def test_bad_values(reader, monkeypatch, arguments, error, message):

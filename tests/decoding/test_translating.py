@@ -187,9 +187,9 @@ def test_one_program_for_each_length_bucket(translator, texts, monkeypatch):
     traces = []
     search = BeamSearch.__call__
 
-    def counted(self, model, source_ids, *others):
+    def counted(self, model, source_ids, *others, **given):
         traces.append(tuple(source_ids.shape))
-        return search(self, model, source_ids, *others)
+        return search(self, model, source_ids, *others, **given)
 
     monkeypatch.setattr(BeamSearch, "__call__", counted)
     monkeypatch.setattr("zoo.decoding.keras_decoding._cores", lambda: 1)

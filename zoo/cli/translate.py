@@ -20,7 +20,7 @@ HELP = "translate text with a preset, or with several as an ensemble"
 EXAMPLE = 'zoo translate luong_local "A dog runs through the snow."'
 
 _DEFAULT = "luong_local"  # preset of the interactive prompt
-_OPTIONS = ("prefix", "banned", "replace_unknown", "no_repeat_ngram_size")
+_OPTIONS = ("prefix", "banned", "terms", "replace_unknown", "no_repeat_ngram_size")
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -38,6 +38,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     option(command, "--prefix TEXT", "beginning of each translation")
     text = "piece or word of the vocabulary to avoid; may be repeated"
     option(command, "--ban PIECE", text, dest="banned", action="append")
+    text = "what must translate a word of the text; may be repeated"
+    more = {"dest": "terms", "action": "append"}
+    option(command, "--term WORD=TRANSLATION", text, _term, **more)
     text = "replace each <unk> by the source word with the highest attention"
     option(command, "--replace-unknown", text, default=None)
     text = "no N pieces in a row twice in a translation"
@@ -58,6 +61,8 @@ def run(arguments: argparse.Namespace) -> None:
     task = load_translator(names, arguments.backend)
     arguments.alignments |= terminal and not texts
     options = search_options(arguments) | given_options(arguments, _OPTIONS)
+    if arguments.terms:
+        options["terms"] = dict(arguments.terms)
     options["n_best"] = arguments.n_best
     options["return_details"] = arguments.alignments or arguments.n_best > 1
     first = 0
@@ -74,6 +79,16 @@ def run(arguments: argparse.Namespace) -> None:
 
         progress(SHADES_KEY)
     run_texts(arguments, texts, work)
+
+
+def _term(text):
+    """Splits "WORD=TRANSLATION", of which neither may be blank."""
+    word, _, translation = text.partition("=")
+    if not word.strip() or not translation.strip():
+        raise argparse.ArgumentTypeError(
+            f'must be a word, "=" and its translation. Received: {text!r}'
+        )
+    return word, translation
 
 
 def _formatted(result, number, arguments):

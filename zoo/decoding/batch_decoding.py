@@ -99,6 +99,8 @@ def search_ids(
     max_length: int | None = None,
     batch_size: int = 64,
     prefixes: Rows | None = None,
+    completions: Callable[[int], np.ndarray] | None = None,
+    terms: Rows | None = None,
 ) -> list[list[tuple[list[int], float]]]:
     """Searches for the translations of source ids.
 
@@ -110,20 +112,25 @@ def search_ids(
         batch_size: sentences decoded together.
         prefixes: ids with which the translations of each source start, shorter than
             the maximum length; None for none.
+        completions: function that returns those of the prefix of one source, `(V,)`,
+            as `BeamSearch` takes them; None for none.
+        terms: for each source, the ids of the terms that its translations must hold,
+            the first of each negative; None for none.
 
     Returns:
         For each source at most `n_best` pairs of (ids, score), best first, without the
         end token; an empty source has empty ones with score 0.
 
     Raises:
-        ValueError: for a length or batch size below 1, or a `min_length` or prefix that
-            leaves no room within `max_length`, before any computation; for a text
+        ValueError: for a length or batch size below 1, or a `min_length`, prefix or
+            terms without room within `max_length`, before any computation; for a text
             without a hypothesis of finite score.
     """
     positive("batch_size", batch_size)
-    given = prefixes or [[]] * len(sources)
+    given, held = prefixes or [[]] * len(sources), terms or [[]] * len(sources)
     if max_length is not None:
-        _check_length(positive("max_length", max_length), search.min_length, given)
+        positive("max_length", max_length)
+        _check_length(max_length, search.min_length, prefix=given, terms=held)
     results: list[Any] = [[([], 0.0)] * search.n_best for _ in sources]
     # Sorted by length, so that a batch holds little padding.
     full = [i for i, ids in enumerate(sources) if len(ids)]
@@ -132,7 +139,9 @@ def search_ids(
     def decode(rows):
         source = pad_batch([sources[i] for i in rows], batch_size)
         if max_length is None:
-            sizes = [longest_translation(len(sources[i])) + len(given[i]) for i in rows]
+            sizes = [longest_translation(len(sources[i])) for i in rows]
+            pairs = zip(rows, sizes, strict=True)
+            sizes = [size + len(given[i]) + len(held[i]) for i, size in pairs]
             limits = [max(size, search.min_length) for size in sizes]
             steps = longest_translation(source.shape[1])
             steps = steps if max(limits) <= steps else bucket(max(limits))
@@ -140,10 +149,17 @@ def search_ids(
             limits, steps = [max_length] * len(rows), bucket(max_length)
         # Rows that only pad the batch end at once.
         limits += [1] * (len(source) - len(rows))
-        begun = [given[i] for i in rows]
-        prefix = pad_batch(begun, batch_size, steps) if any(begun) else None
-        limits = np.array(limits, "int32")
-        return rows, *search.find(model.backbone, source, limits, steps, prefix)
+        begun, wanted = [given[i] for i in rows], [held[i] for i in rows]
+        limits, arrays = np.array(limits, "int32"), {}
+        if any(begun):
+            arrays["prefix"] = pad_batch(begun, batch_size, steps)
+        if any(begun) and completions:
+            found = [completions(i) for i in rows]
+            arrays["completions"] = pad_batch(found, batch_size, len(found[0]))
+        if size := max(map(len, wanted)):  # in one of few widths
+            width = 1 + (1 << (size - 1).bit_length())
+            arrays["terms"] = pad_batch(wanted, batch_size, width)
+        return rows, *search.find(model.backbone, source, limits, steps, **arrays)
 
     groups = batches(order, batch_size, sources)
     for rows, ids, scores in model.map_batches(decode, groups):
@@ -154,19 +170,20 @@ def search_ids(
     return results
 
 
-def _check_length(max_length, min_length, prefixes):
+def _check_length(max_length, min_length, **given):
     if min_length > max_length:
         raise ValueError(
             "`min_length` must not exceed `max_length`. "
             f"Received: min_length={min_length}, max_length={max_length}"
         )
-    for place, ids in enumerate(prefixes):
-        if len(ids) >= max_length:
-            raise ValueError(
-                "A prefix must have fewer pieces than `max_length`, in which the end "
-                f"token counts. Received: prefix[{place}] of {len(ids)} pieces, "
-                f"max_length={max_length}"
-            )
+    for name, rows in given.items():
+        for place, ids in enumerate(rows):
+            if len(ids) >= max_length:
+                raise ValueError(
+                    "A prefix or a text's terms must have fewer pieces than "
+                    "`max_length`, in which the end token counts. Received: "
+                    f"{name}[{place}] of {len(ids)} pieces, max_length={max_length}"
+                )
 
 
 def nest_results(

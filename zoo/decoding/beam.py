@@ -57,7 +57,7 @@ class BeamSearch(Search):
         start_id: the start token's id.
         end_id: the end token's id.
         no_repeat_ngram_size: n for which no hypothesis has the same n ids in a row
-            twice, unless a prefix asks for it; 0 disables it.
+            twice, unless a prefix or term asks for it; 0 disables it.
 
     Raises:
         ValueError: for values out of range, before any computation.
@@ -90,19 +90,20 @@ class BeamSearch(Search):
         source: np.ndarray,
         limits: np.ndarray,
         steps: int,
-        prefix: np.ndarray | None = None,
+        **given: np.ndarray,
     ) -> list[np.ndarray]:
         """See `Search.find`; the programs are compiled and kept with the model.
 
         The penalties are arguments of a program: others need no other one.
         """
 
-        def run(source, limits, penalties, prefix=None):
-            return self(model, source, limits, steps, prefix, penalties)
+        def run(source, limits, penalties, *arrays):
+            named = dict(zip(given, arrays, strict=True))
+            return self(model, source, limits, steps, penalties=penalties, **named)
 
-        program = compiled(model, (*self.key(), steps, prefix is None), run)
-        given = [] if prefix is None else [prefix]
-        return program(source, limits, self.penalties(), *given)
+        widths = ((name, array.shape[1]) for name, array in given.items())
+        program = compiled(model, (*self.key(), steps, *widths), run)
+        return program(source, limits, self.penalties(), *given.values())
 
     def key(self) -> tuple[Any, ...]:
         """Returns what two searches must share to run the same compiled program.

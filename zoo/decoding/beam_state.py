@@ -11,9 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zoo.backend import Tensor
+from zoo.decoding.lexical_constraints import (
+    LOW,
+    advance,
+    due_words,
+    share_out,
+    within_prefix,
+    without_repeats,
+)
 from zoo.ids import PAD_ID
 
-LOW = -1e9  # the score of a missing hypothesis
 _UNCOVERED = 1e-10  # minimum attention of a source token
 
 
@@ -34,6 +41,7 @@ class BeamState(NamedTuple):
             finished, int (B, K, T).
         done: their scores s(Y, X), `LOW` if missing, (B, K).
         coverage: Σ_j a_ij of the live hypotheses, (B, K, S); () without the penalty.
+        met: how many pieces of terms these have met, int (B, K, C); () without terms.
     """
 
     step: Any
@@ -45,6 +53,7 @@ class BeamState(NamedTuple):
     done_ids: Any
     done: Any
     coverage: Any
+    met: Any = ()
 
 
 class SearchConstants(NamedTuple):
@@ -54,6 +63,10 @@ class SearchConstants(NamedTuple):
         memory: the model's memory.
         limits: maximum length of each translation, int (B, 1).
         prefix: given tokens, 0 where a place is free, int (B, T); or None.
+        completions: for each word, bit n is set if it may follow the prefix without its
+            last n tokens, in their place, int (B, V); or None. Where no word has bit 0,
+            every word may follow the whole prefix.
+        terms: pieces of terms, see `zoo.decoding.lexical_constraints`; or None.
         real: 1 where the source is not padding, (B, 1, S); None without the penalty.
         penalties: of length and coverage, (2,).
         mildest: lp(Y) of a translation at its limit, (B, 1).
@@ -65,6 +78,8 @@ class SearchConstants(NamedTuple):
     memory: Any
     limits: Any
     prefix: Any
+    completions: Any
+    terms: Any
     real: Any
     penalties: Any
     mildest: Any
@@ -89,10 +104,14 @@ def step(
     logits, state, weights = search.map_structure(
         lambda x: None if x is None else ops.stop_gradient(x), outputs
     )
-    scores, words, parents = extend(search, logits, beam, constants)
+    scores, words, parents, met = extend(search, logits, beam, constants)
     # Finished hypotheses keep their places, which the beam loses.
     finished = ops.sum(ops.cast(beam.done > LOW / 2, "int32"), axis=1, keepdims=True)
     free = constants.rank < search.beam_size - finished
+    if constants.terms is not None:  # of which another sentence may have more
+        unused = constants.terms[:, :-1] == PAD_ID
+        unused = ops.sum(ops.cast(unused, "int32"), axis=1, keepdims=True)
+        free = constants.rank < search.beam_size - unused - finished
     valid = ops.logical_and(free, scores > LOW / 2)
     words = ops.where(valid, words, PAD_ID)
     ends = ops.logical_and(valid, words == search.end_id)
@@ -119,19 +138,21 @@ def step(
         done_ids,
         done,
         coverage,
+        met,
     )
 
 
 def extend(
     search: Any, logits: Tensor, beam: BeamState, constants: SearchConstants
-) -> tuple[Tensor, Tensor, Any]:
+) -> tuple[Tensor, Tensor, Any, Any]:
     """Extends each hypothesis by each word, and keeps the K best of a sentence.
 
         log P(y_1 … y_t | X) = log P(y_1 … y_t-1 | X) + log p(y_t | y_1 … y_t-1, X)
 
     Returns:
-        `(scores, words, parents)`: log-probabilities, the new words and the hypotheses
-        that they extend (() with a beam of 1), each (B, K), best first.
+        `(scores, words, parents, met)`: log-probabilities, the new words and the
+        hypotheses that they extend (() with a beam of 1), each (B, K), best first
+        without terms; and the new `met`.
     """
     ops, beams = search.ops, search.beam_size
     batch = ops.shape(beam.live)[0]
@@ -143,14 +164,20 @@ def extend(
     if beams == 1:  # nothing to choose from
         # In the batch's shape, which a user's model may not keep.
         scores = ops.reshape(best - total, (batch, 1)) + beam.live
-        return scores, ops.reshape(words, (batch, 1)), ()
+        return scores, ops.reshape(words, (batch, 1)), (), ()
     log_probs = ops.reshape(best - total, (batch, beams, width))
     log_probs = log_probs + beam.live[..., None]
     flat = ops.reshape(log_probs, (batch, beams * width))
     words = ops.cast(ops.reshape(words, (batch, beams * width)), "int32")
-    scores, picks = search.top_k(flat, beams)  # (B, K)
+    met = ()
+    if constants.terms is None:
+        scores, picks = search.top_k(flat, beams)  # (B, K)
+    else:
+        met = advance(search, beam.met, words, constants.terms)
+        scores, picks = share_out(search, flat, met)
+        met = ops.take_along_axis(met, picks[..., None], axis=1)
     picks = ops.cast(picks, "int32")
-    return scores, ops.take_along_axis(words, picks, axis=1), picks // width
+    return scores, ops.take_along_axis(words, picks, axis=1), picks // width, met
 
 
 def candidates(
@@ -161,7 +188,12 @@ def candidates(
     A single top-k over beams times vocabulary would be slow under XLA.
     """
     ops, beams, vocabulary = search.ops, search.beam_size, logits.shape[-1]
-    words, free = ops.arange(vocabulary, dtype="int32")[None], logits
+    words = ops.arange(vocabulary, dtype="int32")[None]
+    if constants.terms is not None:
+        due, unmet = due_words(search, beam.met, words, constants.terms)
+        unmet = ops.logical_and(unmet, words == search.end_id)
+        logits = ops.where(unmet, LOW, logits)
+    free = logits
     if search.banned_ids:
         banned = np.isin(np.arange(vocabulary), search.banned_ids)
         free = ops.where(banned[None], LOW, free)
@@ -169,14 +201,17 @@ def candidates(
         early = beam.step + 1 < search.min_length
         free = ops.where(ops.logical_and(words == search.end_id, early), LOW, free)
     if search.no_repeat_ngram_size:
-        free = without_repeats(search, free, beam, constants)
+        others = without_repeats(search, free, beam, constants)
+        free = others if constants.terms is None else ops.where(due, free, others)
     if constants.prefix is not None:
-        here = ops.reshape(beam.step, (1,))
-        given = ops.repeat(ops.take(constants.prefix, here, axis=1), beams, axis=0)
-        forced = ops.where(words == given, logits, LOW)
-        free = ops.where(given == PAD_ID, free, forced)
+        free = within_prefix(search, logits, free, words, beam, constants)
     width = min(beams, vocabulary)
-    best, words = search.top_k(free, width)
+    if constants.terms is None:
+        best, words = search.top_k(free, width)
+    else:  # these words, too
+        width = min(beams + beam.met.shape[2], vocabulary)
+        words = search.top_k(ops.where(due, -LOW, free), width)[1]
+        best = ops.take_along_axis(free, words, axis=1)
     # At its limit a sentence takes the end token.
     full = beam.step + 1 >= constants.limits  # (B, 1)
     if beams > 1:
@@ -185,29 +220,6 @@ def candidates(
     end = ops.where(first, logits[:, search.end_id : search.end_id + 1], LOW)
     words = ops.where(full, search.end_id, ops.cast(words, "int32"))
     return ops.where(full, end, best), words
-
-
-def without_repeats(search: Any, free: Tensor, beam: Any, constants: Any) -> Tensor:
-    """Returns logits (B * K, V) with `LOW` for words that would repeat an n-gram.
-
-    The end token and padding may always be taken.
-    """
-    ops, ids, places = search.ops, beam.ids, constants.places
-    before, vocabulary = search.no_repeat_ngram_size - 1, free.shape[-1]
-    repeats = ops.logical_and(places >= before, places < beam.step)  # (1, 1, T)
-    kept = ops.logical_or(ids == PAD_ID, ids == search.end_id)
-    repeats = ops.logical_and(repeats, ops.logical_not(kept))  # (B, K, T)
-    for back in range(1, min(before, places.shape[-1]) + 1):
-        shifted = ops.pad(ids, [(0, 0), (0, 0), (back, 0)])[..., :-back]
-        last = ops.reshape(ops.maximum(beam.step - back, 0), (1,))
-        repeats = ops.logical_and(repeats, shifted == ops.take(ids, last, axis=2))
-    index = (constants.rows + constants.rank)[..., None] * vocabulary + ids
-    counts = ops.segment_sum(
-        ops.reshape(ops.cast(repeats, "int32"), (-1,)),
-        ops.reshape(index, (-1,)),
-        ops.shape(free)[0] * vocabulary,
-    )
-    return ops.where(ops.reshape(counts, (-1, vocabulary)) > 0, LOW, free)
 
 
 def score(
@@ -310,10 +322,9 @@ def keep(
         return values._replace(**search.map_structure(taken, parts))
 
     beam = take(beam, ("state", "tokens"), rows)
-    names = "parents", "ids", "live", "done_ids", "done", "coverage"
-    constants = take(
-        constants, ("memory", "limits", "prefix", "real", "mildest"), chosen
-    )
+    names = "memory", "limits", "prefix", "completions", "terms", "real", "mildest"
+    constants = take(constants, names, chosen)
+    names = "parents", "ids", "live", "done_ids", "done", "coverage", "met"
     left = constants.rows[: len(chosen)]
     return take(beam, names, chosen), constants._replace(rows=left)
 

@@ -1,38 +1,129 @@
-"""Constraints on translations: prefixes, banned words, replaced unknown words."""
+"""Constraints on translations: prefixes, banned words, terms, unknown words."""
 
 import bisect
 import dataclasses
+import functools
+import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from zoo.decoding.records import Translation
 from zoo.ids import UNKNOWN_ID
-from zoo.strings import check_texts
-from zoo.text.pieces import words_of
+from zoo.strings import check_texts, composed, describe
+from zoo.text.pieces import UNSPACED, words_of
 
 _UNKNOWN = "<unk>"
+_SPECIAL = re.compile("<(pad|unk|s|/s|0x..)>").fullmatch
+_LAST = 30  # pieces of a prefix that completions may replace, as an int has bits
 _TEXT_OF = {_UNKNOWN: " ⁇ ", "<pad>": "", "<s>": ""}  # as SentencePiece has it
 
 
 def read_prefixes(
-    preprocessor: Any, prefix: str | Iterable[str], count: int
-) -> list[list[int]]:
-    """Returns the ids with which each of `count` translations begins."""
-    texts = check_texts(prefix, "prefix")
-    if not isinstance(prefix, str) and len(texts) != count:
+    preprocessor: Any, prefix: str | Iterable[str] | None, count: int
+) -> tuple[list[list[int]], Callable[[int], np.ndarray], list[dict[int, str]]]:
+    """Returns how each of `count` translations begins.
+
+    Returns:
+        `(ids, completions, unknown)`: the ids; the function that returns the
+        completions of one, which `BeamSearch` takes; and the text of each one's unknown
+        pieces, by their places.
+    """
+    texts = check_texts("" if prefix is None else prefix, "prefix")
+    if prefix is None or isinstance(prefix, str):
+        texts = texts * count
+    elif len(texts) != count:
         raise ValueError(
             "`prefix` must be one str, or hold as many as there are texts. "
             f"Received: {len(texts)} prefixes and {count} texts"
         )
     rows = preprocessor.encode_targets(texts, length=sys.maxsize)
-    for text, row in zip(texts, rows, strict=True):
+    unknown: list[dict[int, str]] = [{} for _ in rows]
+    for i, row in enumerate(rows):
         if UNKNOWN_ID in row:
-            raise ValueError(
-                "A prefix must have pieces that are known to the vocabulary. "
-                f"Received: {text!r}"
+            [pieces] = preprocessor.surfaces([texts[i]])
+            unknown[i] = {n: pieces[n] for n, x in enumerate(row) if x == UNKNOWN_ID}
+    return rows, _completions_of(preprocessor.tokenizer, texts, rows), unknown
+
+
+def _completions_of(tokenizer, texts, rows):
+    """Returns the function of a text's place to its completions.
+
+    These are the pieces that begin with its last pieces within its last word, as
+    "▁Zwei" does with "▁Z", "w", and go on. After a space a new word begins.
+    """
+    vocabulary = [tokenizer.id_to_token(i) for i in range(tokenizer.vocabulary_size())]
+    begins = [x.startswith("▁") or x in (_UNKNOWN, "</s>") for x in vocabulary]
+
+    @functools.lru_cache
+    def of_pieces(ids: tuple[int, ...]) -> np.ndarray:
+        found, rest = np.zeros(len(vocabulary), "int32"), ""
+        for bit, token_id in enumerate(reversed(ids[-_LAST:])):
+            rest = vocabulary[token_id] + rest
+            for other, piece in enumerate(vocabulary):
+                if piece.startswith(rest) and piece != rest and not _SPECIAL(piece):
+                    found[other] |= 2 << bit
+            if rest.startswith("▁"):
+                break
+        return found
+
+    def of_text(i: int) -> np.ndarray:
+        if rows[i] and texts[i][-1:].isspace() and vocabulary[rows[i][-1]][-1] != "▁":
+            return np.array(begins, "int32")
+        return of_pieces(tuple(rows[i]))
+
+    return of_text
+
+
+def read_terms(
+    preprocessor: Any,
+    terms: Mapping[str, str] | Iterable[Mapping[str, str]],
+    texts: Sequence[str],
+    banned_ids: Sequence[int],
+) -> list[list[int]]:
+    """Returns the ids of the terms of each text, the first of each term negative."""
+    tables = [terms] * len(texts) if isinstance(terms, Mapping) else list(terms)
+    if len(tables) != len(texts):
+        raise ValueError(
+            "`terms` must be one dict, or hold as many as there are texts. "
+            f"Received: {len(tables)} dicts and {len(texts)} texts"
+        )
+    known: dict[str, list[int]] = {}
+    for table in {id(table): table for table in tables}.values():
+        if not isinstance(table, Mapping):
+            raise TypeError(
+                "`terms` must be a dict of source words and what translates them, or a "
+                f"list of such dicts. Received: {describe(table)}"
             )
-    return rows * count if isinstance(prefix, str) else rows
+        targets = check_texts(list(table.values()), "terms")
+        for source in check_texts(list(table), "the keys of terms"):
+            if not source.strip():
+                raise ValueError(
+                    f"A key of `terms` must not be blank. Received: {source!r}"
+                )
+        for target, ids in zip(
+            targets, preprocessor.encode_targets(targets), strict=True
+        ):
+            if not ids or {UNKNOWN_ID, *banned_ids} & set(ids):
+                raise ValueError(
+                    "A term must have pieces, known to the vocabulary and not banned. "
+                    f"Received: {target!r}"
+                )
+            known[target] = [-ids[0], *ids[1:]]
+    found = []
+    for table, text in zip(tables, map(composed, texts), strict=True):
+        chosen = [table[x] for x in table if re.search(_word(composed(x)), text)]
+        found.append([x for target in dict.fromkeys(chosen) for x in known[target]])
+    return found
+
+
+def _word(source):
+    """A pattern for it as whole words, where its script has spaces between words."""
+    before = "" if UNSPACED.match(source[0]) else r"(?<!\w)"
+    after = "" if UNSPACED.match(source[-1]) else r"(?!\w)"
+    return before + re.escape(source) + after
 
 
 def read_banned(preprocessor: Any, banned: str | Iterable[str]) -> list[int]:
@@ -69,17 +160,20 @@ def source_words(
     return results
 
 
-def replace_unknown_words(record: Translation, words: Sequence[str]) -> Translation:
+def replace_unknown_words(
+    record: Translation, words: Sequence[str], prefix: Mapping[int, str]
+) -> Translation:
     """Replaces each unknown token by the source word with the highest attention.
 
     Args:
         record: the translation.
-        words: the word around each source piece.
+        words: the word around each source piece; empty to keep unknown tokens.
+        prefix: the text of the unknown pieces of its prefix, by their places.
 
     Returns:
         The record, unchanged if nothing is unknown, or nothing was attended to.
     """
-    new = list(record.tokens)
+    new = [prefix.get(place, token) for place, token in enumerate(record.tokens)]
     for place, row in enumerate(record.alignment[:, : len(words)]):
         if new[place] == _UNKNOWN and row.any():
             word = words[int(row.argmax())]

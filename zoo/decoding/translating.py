@@ -1,6 +1,6 @@
 """`Translating`, the methods of a translator that take text. Imports no Keras."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from zoo.decoding.batch_decoding import (
@@ -15,6 +15,7 @@ from zoo.decoding.batches import LONGEST
 from zoo.decoding.constraints import (
     read_banned,
     read_prefixes,
+    read_terms,
     replace_unknown_words,
     source_words,
 )
@@ -66,6 +67,7 @@ class Translating(BatchDecoder):
         min_length: int = 0,
         prefix: str | Sequence[str] | None = None,
         banned: str | Iterable[str] = (),
+        terms: Mapping[str, str] | Iterable[Mapping[str, str]] | None = None,
         replace_unknown: bool = False,
         no_repeat_ngram_size: int = 0,
     ) -> Any:
@@ -85,16 +87,23 @@ class Translating(BatchDecoder):
                 "gnmt" ((5 + |Y|) / 6)^α (Wu et al. 2016, equation 14), "plain" |Y|^α.
             min_length: minimum pieces of a translation, the end token included.
             prefix: the beginning of the translations: a str, or a list of one for each
-                text, "" for none. Its log-probability counts, and the default
-                `max_length` starts at its end. A blank text's prefix is unused.
+                text, "" for none. Its last word may go on: "Zw" may become "Zwei", by
+                whichever pieces are likely; after a space at its end it does not. Its
+                log-probability counts, and the default `max_length` starts at its end.
+                A blank text's prefix is unused.
             banned: pieces to avoid (except in a prefix), as in a record's `tokens` or
                 as words, "Hund" for "▁Hund". A word can still be spelled with smaller
                 pieces. "<unk>" can be banned too.
+            terms: words of the source and what must translate them, {"street":
+                "Straße"}: a dict for all texts, or a list of one for each. If a text
+                has the word, spelled as here, its translation has the pieces of the
+                other in a row. It is the search of Post & Vilar 2018; for each of these
+                pieces the beam has one more place.
             replace_unknown: whether each `<unk>` becomes the source word with the
                 highest attention (Luong et al. 2015, section 4), in a record's tokens
                 too. Without attention it stays.
             no_repeat_ngram_size: n for which no translation has the same n pieces in a
-                row twice, unless a prefix asks for it; 0 disables it.
+                row twice, unless a prefix or term asks for it; 0 disables it.
 
         Returns:
             A str for a str, a list for a list; with `n_best` > 1, a list of at most
@@ -107,9 +116,9 @@ class Translating(BatchDecoder):
             TypeError: for a text or prefix that is not a str; the message gives its
                 position.
             ValueError: for a beam, penalty, length or count out of range, a prefix that
-                leaves no room within `max_length` or has unknown pieces, another number
-                of prefixes than of texts, a banned piece that is not in the vocabulary,
-                or without a preprocessor.
+                leaves no room within `max_length`, another number of prefixes than of
+                texts, a banned piece that is not in the vocabulary, a term that is
+                blank, unknown, banned or too long, or without a preprocessor.
         """
         preprocessor = needed_preprocessor(self, "`translate`")
         texts, single = read_texts(texts)
@@ -125,18 +134,24 @@ class Translating(BatchDecoder):
             banned_ids,
             no_repeat_ngram_size=no_repeat_ngram_size,
         )
-        prefixes = None
+        unknown: Any = [{}] * len(texts)
+        given: dict[str, Any] = {}
         if prefix is not None:
-            prefixes = read_prefixes(preprocessor, prefix, len(texts))
+            ids, completions, unknown = read_prefixes(preprocessor, prefix, len(texts))
+            given = {"prefixes": ids, "completions": completions}
+        if terms is not None:
+            given["terms"] = read_terms(preprocessor, terms, texts, banned_ids)
         sources = preprocessor.encode(texts)
-        found = search_ids(self, sources, search, max_length, batch_size, prefixes)
+        found = search_ids(self, sources, search, max_length, batch_size, **given)
         rows = [(i, ids, score) for i, best in enumerate(found) for ids, score in best]
         written = preprocessor.decode([ids for _, ids, _ in rows])
-        words = source_words(preprocessor, texts, sources) if replace_unknown else []
+        words: Any = [()] * len(texts)
+        if replace_unknown:
+            words = source_words(preprocessor, texts, sources)
         chosen = [
             n
-            for n, (_, ids, _) in enumerate(rows)
-            if return_details or (replace_unknown and UNKNOWN_ID in ids)
+            for n, (i, ids, _) in enumerate(rows)
+            if return_details or (UNKNOWN_ID in ids and (replace_unknown or unknown[i]))
         ]
         records = self._records(
             [sources[rows[n][0]] for n in chosen],
@@ -146,8 +161,8 @@ class Translating(BatchDecoder):
             batch_size,
         )
         for n, record in zip(chosen, records, strict=True):
-            if replace_unknown:
-                record = replace_unknown_words(record, words[rows[n][0]])
+            i = rows[n][0]
+            record = replace_unknown_words(record, words[i], unknown[i])
             written[n] = record if return_details else record.text
         return nest_results(rows, written, len(texts), n_best, single)
 

@@ -113,15 +113,25 @@ def test_ties_prefixes_and_banned_words_are_those_of_beam_search(beams):
     table.weights.assign(ours.weights.reshape(-1, WIDTH))
     prefix = np.zeros((SENTENCES, LIMIT), "int32")
     prefix[0, :2], prefix[1, :1], prefix[4, :1] = [4, 1], 2, 4
-    for options, given in (({}, None), ({"banned_ids": [1]}, prefix)):
+    completions = np.zeros((SENTENCES, VOCABULARY), "int32")
+    completions[0, 1:3], completions[4, [0, END]] = 0b110, 0b11
+    terms = np.zeros((SENTENCES, 3), "int32")
+    terms[[0, 1, 4, 5], 0], terms[4:6, 1] = -4, [1, -1]
+    begun = {"prefix": prefix}
+    for options, given in (
+        ({}, {}),
+        ({"banned_ids": [1]}, begun),
+        ({"banned_ids": [1]}, {**begun, "completions": completions}),
+        ({}, {"terms": terms}),
+    ):
         arguments = beams, 0.0, 0.0, beams
         search = BeamSearch(*arguments, **options)
-        wanted_ids, wanted = search.find(table, SOURCES, LIMITS, LIMIT, given)
+        wanted_ids, wanted = search.find(table, SOURCES, LIMITS, LIMIT, **given)
         search = ArraySearch(*arguments, **options)
-        ids, scores = search.find(ours, SOURCES, LIMITS, LIMIT, given)
+        ids, scores = search.find(ours, SOURCES, LIMITS, LIMIT, **given)
         np.testing.assert_array_equal(ids, wanted_ids)
         np.testing.assert_allclose(scores, wanted, rtol=1e-5, atol=1e-5)
-        if beams > 1 and given is None:  # there were ties indeed
+        if beams > 1 and not given:  # there were ties indeed
             assert (np.diff(wanted[wanted > NO_HYPOTHESIS / 2]) == 0).any()
 
 
