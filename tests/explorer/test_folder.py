@@ -83,7 +83,10 @@ def test_a_folder_has_the_page_and_what_it_fetches(tiny):
     )
     # Again: it is replaced. But nothing else is.
     models = {"tiny": (preset, preset.parent / "graphs")}
-    write_folder(page, models)
+    link = preset.parent / "link"
+    link.symlink_to(page)
+    write_folder(link, models)
+    assert link.is_symlink() and (page / MODELS).is_file()
     other = preset.parent / "other"
     other.mkdir()
     (other / "mine.txt").write_text("mine")

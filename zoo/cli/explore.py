@@ -113,7 +113,8 @@ def _exported(presets: Presets) -> dict[str, tuple[Path, Path]]:
             part = Path(temporary) / name
             part.mkdir()
             _export(preset, part)
-            part.rename(graphs)
+            if not graphs.is_dir():  # unless another command was faster
+                part.rename(graphs)
     return models
 
 

@@ -38,7 +38,7 @@ def write_folder(
     Raises:
         ValueError: for a folder that has other files.
     """
-    path = Path(path)
+    path = Path(path).resolve()  # a link stays one
     if path.exists() and not (path / MODELS).is_file() and any(path.iterdir()):
         raise ValueError(
             f"The folder must be new, empty or an earlier export. Received: {path}"
