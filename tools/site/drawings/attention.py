@@ -41,7 +41,7 @@ def bahdanau():
         500,
         330,
         "e_{ij} = v_a · tanh(s_{i-1} W_a + h_j U_a)\nasked before the step, "
-        "with s_{i-1}",
+        "with s_{i-1}\ny_i reads y_{i-1} and c_i too",
         anchor="middle",
     )
     return d
@@ -61,6 +61,7 @@ def luong_global():
         d.path(one, (one.x, 161), kind="attend")
     context = d.circle(200, 75, "Σ", "attention", 34)
     d.arrow(weights, context, kind="attend")
+    d.path((347, 220), (372, 220), (372, 108), (216, 81), kind="faint")
     word = d.box(520, 290, "y_{t-1}", "input")
     h = d.box(520, 220, "h_t")
     d.arrow(word, h)
@@ -99,7 +100,7 @@ def luong_local():
             d.path((xs[whole], row - 52), (xs[whole], row - 24), kind="attend")
             d.text(xs[whole], row - 64, "p_t")
         d.words(36, top + 6, name, anchor="start")
-    d.words(60 + 56 * 5, 322, "dashed: the window [p_t - D, p_t + D], here D = 2")
+    d.words(60 + 56 * 5, 322, "dashed: the window, D = 2 words to each side of p_t (rounded down)")
     return d
 
 
@@ -121,9 +122,10 @@ def input_feeding():
     (h, tilde), (after, _) = columns
     d.arrow(h, after)
     d.path(tilde, (270, 70), (270, 245), (414, 245), (414, 223), kind="attend")
-    d.words(279, 150, "input\nfeeding", anchor="start")
-    d.words(40, 185, "[c_t; h_t]", anchor="start")
-    d.arrow(d.point(50, 205), h)
+    d.words(263, 167, "input\nfeeding", anchor="end")
+    d.words(66, 125, "[c_t; h_t]", anchor="end")
+    d.text(62, 190, "h_{t-1}", size=13)
+    d.arrow(d.point(40, 205), h)
     return d
 
 
@@ -132,22 +134,23 @@ def lstmn():
         "The LSTMN: two tapes of past states, and attention over them", 640, 330
     )
     xs = [110, 185, 260, 335]
-    h = d.row(xs, 70, ["h_0", "h_1", "…", "h_{t-1}"], "memory")
-    c = d.row(xs, 130, ["c_0", "c_1", "…", "c_{t-1}"], "memory")
-    d.words(45, 62, "hidden\ntape")
-    d.words(45, 122, "memory\ntape")
+    c = d.row(xs, 70, ["c_0", "c_1", "…", "c_{t-1}"], "memory")
+    h = d.row(xs, 130, ["h_0", "h_1", "…", "h_{t-1}"], "memory")
+    d.words(45, 62, "memory\ntape")
+    d.words(45, 122, "hidden\ntape")
     weights = d.box(222, 200, "softmax over the tape", "attention", 300, 32)
-    for one in c:
+    for one in h:
         d.path((one.x, 147), (one.x, 184), kind="attend")
     sums = d.box(450, 100, "h̃_t, c̃_t", "attention", 90, 40)
     d.path(weights, (450, 200), sums, kind="attend")
-    for one in (h[3], c[3]):
-        d.path(one, (405, 92 if one is h[3] else 108))
-    x = d.box(210, 290, "x_t", "input")
-    d.arrow(x, weights, kind="attend")
+    for one in (c[3], h[3]):
+        d.path(one, (405, 92 if one is c[3] else 108))
+    last, x = d.box(160, 290, "h̃_{t-1}"), d.box(284, 290, "x_t", "input")
+    for one in (last, x):
+        d.path(one, (one.x, 216), kind="attend")
     cell = d.box(560, 200, "LSTM\ngates", "gate", 70, 50)
     d.arrow(sums, cell)
-    d.path((237, 290), (560, 290), cell)
+    d.path((311, 290), (560, 290), cell)
     d.path((560, 175), (560, 30), (335, 30), (335, 53))
     d.words(470, 20, "h_t and c_t join the tapes")
     return d
@@ -176,7 +179,8 @@ def show_attend_tell():
     cells = d.row([420, 520, 620], 170, ["h_1", "h_2", "h_3"], "state")
     words = d.row([420, 520, 620], 70, ["a", "red", "circle"], "output", width=64)
     d.arrow(soft, cells[0])
-    d.text(350, 140, "z_t")
+    for number, x, y in ((1, 350, 140), (2, 536, 222), (3, 636, 222)):
+        d.text(x, y, f"z_{number}")
     d.path((300, 158), (300, 245), (620, 245), head=False)
     for cell, word in zip(cells, words, strict=True):
         d.arrow(cell, word)

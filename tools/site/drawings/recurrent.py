@@ -146,6 +146,6 @@ def seq2seq():
     for below, above in zip(layers[1][3:], top, strict=True):
         d.arrow(below, above)
     d.frame(256, 78, 46, 116)
-    d.words(262, 46, "v: all that\nis passed on")
+    d.words(262, 46, "v: last states\nof all layers")
     d.words(140, 262, "the source, backwards")
     return d
