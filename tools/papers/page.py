@@ -41,8 +41,8 @@ def page(presets, results, failed):
     parts = [
         "# What reproduces",
         "For readers who ask whether the papers' claims hold for models that one CPU "
-        "can train: a table of verdicts, then the figures behind it. What holds at the "
-        "papers' sizes and data need not hold here, nor the reverse.",
+        "can train: a table of verdicts, then its figures. What holds at the papers' "
+        "sizes and data need not hold here, nor the reverse.",
         "## The papers' claims",
         study_page.method(),
         "The last column compares the bundled presets, one seed each: a difference in "

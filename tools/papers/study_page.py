@@ -41,7 +41,7 @@ def _introduction(results, failed):
     total = len(plan())
     seeds = [sum(arm == name for arm, _ in results) for name in ARMS]
     told = (
-        "The figures above are of one seed each. Here smaller models are trained with "
+        "The presets have one seed each. Here smaller models are trained with "
         f"{SEEDS} seeds each, about ten minutes a run on one core: translators on "
         f"Multi30k alone for {EPOCHS['translators']} epochs, language models on the "
         f"Penn Treebank for {EPOCHS['language models']}, captioners on generated "
@@ -109,10 +109,10 @@ def _scores(results):
             "±: standard deviation over the seeds. BLEU: test_2016_flickr, beam 5. "
             "Perplexity: for each piece of the references (translators) or word of the "
             "test text (language models). True captions: the share of 1,000 new scenes "
-            "whose caption, by beam 5, is true. Looks: the share of phrases at whose "
-            "sharpest look, and of their words at which, the place of most attention "
-            "meets the thing. Minutes: training on a shared machine, pauses included, "
-            "the median over the seeds."
+            "whose caption, by beam 5, is true. Sharpest looks: the share of phrases at "
+            "whose word of the highest weight the place of most attention meets the "
+            "thing; words: the share of all their words. Minutes: training on a shared "
+            "machine, pauses included, the median over the seeds."
         )
     return parts
 
@@ -152,8 +152,8 @@ def method():
         f"(`tools/papers/significance.py`). ± is the {1 - SURE:.0%} interval. A claim "
         f"holds or does not if p is below {SURE}, with {LEAST} seeds or more; if no "
         "difference were real, up to one claim in twenty would still get a verdict. "
-        f"Undecided claims give the detectable difference, found with a chance of "
-        f"{POWER:.0%}."
+        "Undecided claims give the detectable difference, the least that these seeds "
+        f"find with a chance of {POWER:.0%}."
     )
 
 

@@ -81,7 +81,7 @@ def _unlike(results, *names):
     for what, keys in ALIKE:
         values = [choice(results, name, *keys) for name in names]
         if values[0] != values[1]:
-            found.append(f"with unlike {what}: {values[0]} and {values[1]}")
+            found.append(f"with different {what}: {values[0]} and {values[1]}")
     return found
 
 

@@ -133,20 +133,20 @@ def test_every_section_has_its_figures():
 
 def test_unlike_rates_are_told():
     found = results()
-    assert "with unlike" not in page(found)
+    assert "with different" not in page(found)
     found["cards"]["luong_global"]["configuration"]["optimizer"] = {
         "learning_rate": 8e-3
     }
-    assert ", with unlike rates: 0.004 and 0.008 |" in page(found)
+    assert ", with different rates: 0.004 and 0.008 |" in page(found)
     found["cards"]["lstmn_lm"]["configuration"]["initializer_range"] = 0.15
-    assert "104.0 (p 0.010), with unlike initial ranges: 0.15 and None" in page(found)
+    assert "104.0 (p 0.010), with different initial ranges: 0.15 and None" in page(found)
 
 
 def test_unlike_models_are_told():
     found = results()
     for name, units in (("luong_reversed", 256), ("seq2seq", 384)):
         found["cards"][name]["configuration"]["model"] = {"hidden_dim": units}
-    assert ", with unlike units: 256 and 384 |" in page(found)
+    assert ", with different units: 256 and 384 |" in page(found)
 
 
 def test_every_pair_of_a_claim_is_tested():
