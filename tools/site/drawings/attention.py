@@ -100,7 +100,7 @@ def luong_local():
             d.path((xs[whole], row - 52), (xs[whole], row - 24), kind="attend")
             d.text(xs[whole], row - 64, "p_t")
         d.words(36, top + 6, name, anchor="start")
-    d.words(60 + 56 * 5, 322, "dashed: the window, D = 2 words to each side of p_t (rounded down)")
+    d.words(60 + 56 * 5, 322, "dashed: p_t, rounded down, and D = 2 words to each side")
     return d
 
 
