@@ -109,9 +109,9 @@ def _scores(results):
             "±: standard deviation over the seeds. BLEU: test_2016_flickr, beam 5. "
             "Perplexity: for each piece of the references (translators) or word of the "
             "test text (language models). True captions: the share of 1,000 new scenes "
-            "whose caption, by beam 5, is true. Sharpest looks: the share of phrases at "
-            "whose word of the highest weight the place of most attention meets the "
-            "thing; words: the share of all their words. Minutes: training on a shared "
+            "whose caption, by beam 5, is true. Sharpest looks: the share of phrases "
+            "where the place of most attention, at the word of the highest weight, meets the "
+            "thing; words: the same at each of their words. Minutes: training on a shared "
             "machine, pauses included, the median over the seeds."
         )
     return parts

@@ -139,7 +139,7 @@ def test_unlike_rates_are_told():
     }
     assert ", with different rates: 0.004 and 0.008 |" in page(found)
     found["cards"]["lstmn_lm"]["configuration"]["initializer_range"] = 0.15
-    assert "104.0 (p 0.010), with different initial ranges: 0.15 and None" in page(found)
+    assert "(p 0.010), with different initial ranges: 0.15 and None" in page(found)
 
 
 def test_unlike_models_are_told():
