@@ -110,9 +110,9 @@ def _scores(results):
             "Perplexity: for each piece of the references (translators) or word of the "
             "test text (language models). True captions: the share of 1,000 new scenes "
             "whose caption, by beam 5, is true. Sharpest looks: the share of phrases "
-            "where the place of most attention, at the word of the highest weight, meets the "
-            "thing; words: the same at each of their words. Minutes: training on a shared "
-            "machine, pauses included, the median over the seeds."
+            "where the place of most attention, at the word of the highest weight, "
+            "meets the thing; words: the same at each of their words. Minutes: of "
+            "training on a shared machine, pauses included, median over the seeds."
         )
     return parts
 
