@@ -238,6 +238,9 @@ def test_without_ray_the_error_names_the_extra(version, monkeypatch, capsys):
         (["--host", "a", "--image", "b"], "goes with --engine"),
         (["--engine", "tensorflow", "--format", "onnx"], "--format savedmodel alone"),
         (["--format", "other"], "invalid choice"),
+        (["--host", "a", "--intra-op-threads", "0"], "0 goes with --engine tensorflow"),
+        (["--intra-op-threads", "-1"], "--intra-op-threads: should be 1 or more"),
+        (["--replicas", "3", "--max-replicas", "2"], "must be 3 or more, received 2"),
     ],
 )
 def test_options_of_the_other_engine(version, options, message, started, capsys):

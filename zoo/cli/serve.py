@@ -39,7 +39,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     option(command, "--port PORT", "gRPC (default 8500)", count, default=8500)
     option(command, "--rest-port PORT", "REST (default 8501)", count, default=8501)
     text = "threads per operation; 0: TensorFlow Serving's choice (default 1)"
-    option(command, "--intra-op-threads N", text, int, default=1)
+    option(command, "--intra-op-threads N", text, _threads, default=1)
     option(command, "--image IMAGE", "Docker image (default: see docs/serving.md)")
     text = "Ray: replicas, processes that serve (default 1)"
     option(command, "--replicas --min-replicas N", text, count)
@@ -66,6 +66,11 @@ def run(arguments: argparse.Namespace) -> int | None:
     """
     given = every_preset(arguments)
     engine = _engine(arguments)
+    if engine == "ray" and not arguments.intra_op_threads:
+        raise BadInput("--intra-op-threads 0 goes with --engine tensorflow")
+    least, most = arguments.replicas or 1, arguments.max_replicas
+    if most and most < least:
+        raise BadInput(f"--max-replicas must be {least} or more, received {most}")
     form = arguments.format or _ENGINES[engine]
     if (engine, form) == ("tensorflow", "onnx"):
         raise BadInput("--engine tensorflow serves --format savedmodel alone")
@@ -114,6 +119,10 @@ def _engine(arguments):
     return "tensorflow"
 
 
+def _threads(text):
+    return 0 if text == "0" else count(text)
+
+
 def _tensorflow_command(arguments, folder, names):
     from zoo.serving.export import model_server
 
@@ -133,7 +142,7 @@ def _ray_command(arguments, folder, names):
             text = f'Ray Serve needs {package}: pip install "attention-zoo[ray]"'
             raise ImportError(text, name=package)
     given = {
-        "threads": max(arguments.intra_op_threads, 1),
+        "threads": arguments.intra_op_threads,
         "port": arguments.port,
         "rest-port": arguments.rest_port,
         "batch-size": 1 if arguments.no_batching else None,

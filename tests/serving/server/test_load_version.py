@@ -191,6 +191,10 @@ def test_models_of_words_answer_as_their_graphs(graphs):
     assert found.tolist() == model.generate(GIVEN)
     found = arrays(signatures["score"], GIVEN)["log_probability"]
     np.testing.assert_allclose(found, model.score(GIVEN), atol=1e-4)
+    long, cut = arrays(signatures["score"], ["a " * 600, "a " * 512])["log_probability"]
+    assert long == pytest.approx(cut)
+    found = arrays(load_version(graphs("tagger") / "1")["tag"], ["a " * 600, "a"])
+    assert found["tags"].shape == (2, 512) and found["tags"][0, 511]
 
 
 def test_a_classifier_answers_with_probabilities(tmp_path, monkeypatch):

@@ -116,7 +116,7 @@ def test_metadata(ask):
 
 # === Errors ===
 BODIES = [b"", b"{", b"[]", b'"a"', b"null", b"{" * 100_000, b"[" * 100_000]
-BODIES += ['{"instances": ["é"]}'.encode("latin-1")]
+BODIES += ['{"instances": ["é"]}'.encode(name) for name in ("latin-1", "utf-16")]
 BAD = [
     {},
     {"instances": ["a"], "inputs": ["a"]},

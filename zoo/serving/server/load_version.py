@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from zoo.decoding import search_ids
+from zoo.decoding.batches import LONGEST
+from zoo.decoding.score import score_rows
 from zoo.files import StrPath
 from zoo.images import MAX_PIXELS, count_pixels, decode_image
 from zoo.serving.export.manifest import MANIFEST
@@ -66,15 +68,16 @@ def _graph_signatures(folder, threads):
 # Each of the following returns functions by signature: of the inputs' values, to those
 # of the outputs, both in the order of `SIGNATURES`.
 def _language_model(model):
-    return {
-        "generate": lambda texts: [model.generate(texts)],
-        "score": lambda texts: [model.score(texts)],
-    }
+    def score(texts):
+        return [score_rows(model, _cut(model.preprocessor.encode(texts)))]
+
+    return {"generate": lambda texts: [model.generate(texts)], "score": score}
 
 
 def _tagger(model):
     def tag(texts):
-        rows = [list(zip(*row, strict=True)) or [(), ()] for row in model.tag(texts)]
+        tagged = model.tag(_cut(model.preprocessor.split(texts)))
+        rows = [list(zip(*row, strict=True)) or [(), ()] for row in tagged]
         return [words for words, _ in rows], [tags for _, tags in rows]
 
     return {"tag": tag}
@@ -87,6 +90,11 @@ def _classifier(model):
         return [record.label for record in records], shares
 
     return {"classify": classify}
+
+
+def _cut(rows):
+    """Cuts rows to what `classify` reads, since one makes its whole batch as long."""
+    return [row[:LONGEST] for row in rows]
 
 
 class _Writer:

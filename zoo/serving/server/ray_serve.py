@@ -39,6 +39,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Serves models until the process is stopped."""
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
+    from pydantic import ValidationError
+
     from zoo.serving.server.ray_app import Options, build
 
     parser = make_parser(Options)
@@ -51,8 +53,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         options = Options(**given)
         application = build(options)
-    except ValueError as error:
-        parser.error(str(error))
+    except ValidationError as error:
+        wrong = [f"{x['loc'][0]}: {x['msg']}" for x in error.errors()]
+        parser.error("; ".join(wrong))
     with contextlib.suppress(KeyboardInterrupt):  # the process is stopped
         _serve(application, options, **place)
 

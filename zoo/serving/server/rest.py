@@ -65,7 +65,7 @@ async def _answer(models, method, path, body):
     if verb == "/metadata":
         return model.metadata(number)
     try:
-        request = json.loads(body)
+        request = json.loads(body.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise invalid(f"JSON Parse error: {error}") from None
     name = request.get("signature_name", "") if isinstance(request, dict) else None
