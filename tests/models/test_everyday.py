@@ -185,6 +185,13 @@ def test_a_model_in_mixed_precision_is_saved_so_that_it_loads(
     assert again.dtype_policy.name == "float32"
     for got, own in zip(again.get_weights(), task.get_weights(), strict=True):
         np.testing.assert_array_equal(got, own)
+    # As one was saved before: with the policy that it computed in.
+    config = tmp_path / "new" / "config.json"
+    old = config.read_text().replace('"float32"', f'"{policy}"')
+    config.write_text(old)
+    assert policy in old
+    loaded = models.LuongTranslator.from_preset(tmp_path / "new")
+    close(loaded(INPUTS), again(INPUTS))
     half = models.LuongTranslator.from_preset(tmp_path / "new", dtype=policy)
     assert half.backbone.compute_dtype == policy.removeprefix("mixed_")
 

@@ -37,6 +37,7 @@ def build(cls: Any, folder: StrPath, kwargs: dict[str, Any]) -> Any:
     """
     # zoo's `from_preset` would verify the folder again.
     from_folder = getattr(cls, "_from_folder", cls.from_preset)
+    casts = {} if "dtype" in kwargs else _casts(folder)
     weighted = kwargs.get("load_weights", True)
     try:
         with (
@@ -47,7 +48,7 @@ def build(cls: Any, folder: StrPath, kwargs: dict[str, Any]) -> Any:
             # Keras only warns if it finds no weights for layers in a nested list.
             warnings.filterwarnings("error", message=".*freshly-initialized weights")
             # An absolute path, since KerasHub would fetch a bare name of its own.
-            model = from_folder(str(Path(folder).absolute()), **kwargs)
+            model = from_folder(str(Path(folder).absolute()), **kwargs, **casts)
     except (*_MISFITS, UserWarning) as error:
         reason = " ".join(str(error).split())
         if kwargs:  # the files may be fine, and these not
@@ -61,6 +62,20 @@ def build(cls: Any, folder: StrPath, kwargs: dict[str, Any]) -> Any:
         ) from error
     check_finite(model, folder)
     return model
+
+
+def _casts(folder):
+    """Returns the dtype argument for a preset that was saved in mixed precision.
+
+    It is Keras's current policy, as KerasHub has it for other floating-point policies.
+    """
+    try:
+        config = json.loads((Path(folder) / CONFIG_FILE).read_text(encoding="utf-8"))
+        name = config["config"]["dtype"]["config"]["name"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}  # reported when the preset is loaded
+    mixed = isinstance(name, str) and name.startswith("mixed_")
+    return {"dtype": keras.config.dtype_policy()} if mixed else {}
 
 
 def task_class(folder: Path) -> Any:
