@@ -9,13 +9,16 @@ from zoo.backend import Tensor
 from zoo.checks import integer, positive
 from zoo.ids import END_ID, START_ID
 from zoo.strings import describe, read_texts
+from zoo.text.graph import mappable
 from zoo.text.rows import bucket, framed, pad_rows, python_ids
-from zoo.text.tokenizer import Tokenizer
+from zoo.text.tokenizer import Tokenizer, TokenizerByBackbone
 from zoo.text.translation_arrays import CaptionText, TranslationText
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class TranslatorPreprocessor(TranslationText, keras_hub.models.Seq2SeqLMPreprocessor):
+class TranslatorPreprocessor(
+    TokenizerByBackbone, TranslationText, keras_hub.models.Seq2SeqLMPreprocessor
+):
     """Converts strings to the ids that a translator reads, and ids back to strings.
 
     Called with `{"source": strings, "target": strings}`, it returns `(x, y,
@@ -28,7 +31,7 @@ class TranslatorPreprocessor(TranslationText, keras_hub.models.Seq2SeqLMPreproce
     - `sample_weight`, float32 `(B, target_length)`: 1 where `y` is real, 0 on padding.
 
     They are padded with 0. A single string each gives no batch axis. The arrays are
-    NumPy's.
+    NumPy's; inside a `tf.data` map they are TensorFlow tensors.
 
     The other methods serve translation (`encode`, `decode`, `pieces`) and KerasHub's
     `generate`.
@@ -91,6 +94,7 @@ class TranslatorPreprocessor(TranslationText, keras_hub.models.Seq2SeqLMPreproce
         }
 
     # === Training ===
+    @mappable
     def call(
         self, x: dict[str, Any], y: None = None, sample_weight: None = None
     ) -> Any:
@@ -195,7 +199,9 @@ def _training_arrays(inputs, rows, length, single):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class CaptionPreprocessor(CaptionText, keras_hub.models.Preprocessor):
+class CaptionPreprocessor(
+    TokenizerByBackbone, CaptionText, keras_hub.models.Preprocessor
+):
     """Converts images and captions to what a captioner reads, and ids to captions.
 
     Called with `{"image": images, "caption": strings}`, it returns `(x, y,

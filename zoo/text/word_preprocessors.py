@@ -10,12 +10,14 @@ from zoo.backend import Tensor
 from zoo.checks import integer
 from zoo.ids import END_ID
 from zoo.strings import read_texts
+from zoo.text.graph import mappable
 from zoo.text.rows import cut_rows, framed, pad_rows, python_ids
+from zoo.text.tokenizer import TokenizerByBackbone
 from zoo.text.vocabulary import PromptText, WordText
 from zoo.text.word_tokenizer import WordTokenizer
 
 
-class _OfWords(keras_hub.models.Preprocessor):
+class _OfWords(TokenizerByBackbone, keras_hub.models.Preprocessor):
     """A preprocessor with a `WordTokenizer` and a length from `least`."""
 
     tokenizer_cls = WordTokenizer
@@ -44,7 +46,7 @@ class WordPreprocessor(_OfWords, PromptText, keras_hub.models.CausalLMPreprocess
     `x["token_ids"]` int32 `(B, T)`, the end token of the previous text and then the
     words; `y` `(B, T)`, the words and the end token; `sample_weight`, 1 where `y` is
     real. They are padded with 0 to `sequence_length`; longer texts are cut, with one
-    warning per call.
+    warning per call. Inside a `tf.data` map they are TensorFlow tensors.
 
     Args:
         tokenizer: a `WordTokenizer`.
@@ -70,6 +72,7 @@ class WordPreprocessor(_OfWords, PromptText, keras_hub.models.CausalLMPreprocess
     ) -> None:
         super().__init__(tokenizer, sequence_length, **kwargs)
 
+    @mappable
     def call(self, x: Any, y: None = None, sample_weight: None = None) -> Any:
         """Returns `(x, y, sample_weight)` for `fit`; see the class."""
         texts, single = read_texts(x, "x")
@@ -118,7 +121,7 @@ class SentimentPreprocessor(
 
     Called with strings, and optionally labels, it returns `{"token_ids"}`, int32
     `(B, sequence_length)`, or `(x, y, sample_weight)` for `fit`. Longer texts are cut,
-    with one warning per call.
+    with one warning per call. Inside a `tf.data` map these are TensorFlow tensors.
 
     Args:
         tokenizer: a `WordTokenizer`.
@@ -141,6 +144,7 @@ class SentimentPreprocessor(
     ) -> None:
         super().__init__(tokenizer, sequence_length, **kwargs)
 
+    @mappable
     def call(self, x: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Returns inputs, or `(x, y, sample_weight)` for `fit`; see the class."""
         labels = y if isinstance(y, (list, tuple)) else [y]
