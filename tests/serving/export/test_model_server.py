@@ -63,11 +63,16 @@ def test_labels_go_on_to_newer_versions(folder):
     a, b = read_config(path)
     assert dict(a.version_labels) == {"stable": 11, "previous": 10}
     assert dict(b.version_labels) == {"stable": 3}
-    # A version that somebody rolled back to stays.
+    # A version that somebody rolled back to stays, and versions that were named.
     (folder / "a" / "12").mkdir()
-    path.write_text(path.read_text().replace("11", "10"))
-    assert not refresh_labels(folder, "a")
-    assert read_config(path)[0].version_labels["stable"] == 10
+    text = path.read_text()
+    named = text.replace("latest", "specific").replace(
+        "num_versions: 3", "versions: 11"
+    )
+    for changed, stable in ((text.replace("11", "10"), 10), (named, 11)):
+        path.write_text(changed)
+        assert not refresh_labels(folder, "a")
+        assert read_config(path)[0].version_labels["stable"] == stable
 
 
 def test_a_model_without_a_version_is_refused(folder):

@@ -78,7 +78,7 @@ def refresh_labels(folder: StrPath, name: str) -> bool:
     """Moves a model's labels in `models.config` after an export.
 
     A model server reads the file once a minute. A `stable` that somebody put on another
-    version than the previously newest stays.
+    version than the previously newest stays, and so do those of chosen versions.
 
     Args:
         folder: the folder with the models' folders.
@@ -93,7 +93,8 @@ def refresh_labels(folder: StrPath, name: str) -> bool:
     config = _config(path.read_text(encoding="utf-8"))
     for model in config.model_config_list.config:
         before = versions(model.base_path)[-2:-1]
-        if model.name == name and [model.version_labels["stable"]] == before:
+        latest = model.name == name and model.model_version_policy.HasField("latest")
+        if latest and [model.version_labels["stable"]] == before:
             _label(model)
             write_bytes(path, str(config).encode())
             return True
