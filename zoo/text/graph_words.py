@@ -11,7 +11,7 @@ from zoo.ids import END_ID, UNKNOWN_ID
 from zoo.text.graph import before_end, pad_to_longest, valid_text
 from zoo.text.tagger_preprocessor import TaggerPreprocessor
 from zoo.text.vocabulary import SPECIAL_WORDS
-from zoo.text.word_splitting import FIRST_ID, SPACE, splitting_rules
+from zoo.text.word_splitting import FIRST_ID, SPACE, sign_pattern, splitting_rules
 from zoo.text.word_tokenizer import WordTokenizer
 
 # Unicode noncharacters, which valid text does not contain.
@@ -40,7 +40,25 @@ def sentence_words(text: Tensor) -> Tensor:
     for rule, by in splitting_rules(*_MARKS):
         text = tf.strings.regex_replace(text, rule, by)
     parts = tf.strings.split(text, _MARKS[-1])
-    return tf.ragged.boolean_mask(parts, (parts != "") & (parts != " "))
+    parts = tf.ragged.boolean_mask(parts, parts != "")  # after the last mark
+    return _join_signs(parts)
+
+
+def _join_signs(parts):
+    """Drops the spaces of ragged words and joins adjacent equal signs."""
+    import tensorflow as tf
+
+    flat, rows = parts.flat_values, parts.value_rowids()
+    # Compared without case, as the pattern does: Ⓐ is ⓐ.
+    sign = tf.strings.regex_full_match(flat, sign_pattern())
+    lower = tf.strings.lower(flat, encoding="utf-8")
+    same = (lower[1:] == lower[:-1]) & sign[1:] & sign[:-1] & (rows[1:] == rows[:-1])
+    first = tf.concat([tf.ones_like(sign[:1]), ~same], axis=0)
+    place = tf.cumsum(tf.cast(first, "int64")) - 1
+    joined = tf.strings.unsorted_segment_join(flat, place, tf.math.count_nonzero(first))
+    rows = tf.boolean_mask(rows, first)
+    words = tf.RaggedTensor.from_value_rowids(joined, rows, nrows=parts.nrows())
+    return tf.ragged.boolean_mask(words, words != " ")
 
 
 def _table(keys, dtype, first):

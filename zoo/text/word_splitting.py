@@ -19,8 +19,18 @@ Words = Sequence[Sequence[str]]
 SPACE = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 LETTERS = r"\p{L}\p{N}_"  # a word begins with one
 MARKS = "\\p{M}\u200c\u200d"  # accents, vowel signs and joiners, inside a word
-_RUNS = "'’.!?*-=~#+<>"  # signs of which several are one
+_SIGNS = f"^{LETTERS}{SPACE}'’"  # all but letters and apostrophes
 _ON_SIGNS = "\\p{M}\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # skin tones, tags
+
+
+def sign_pattern(excluded: str = "") -> str:
+    """Returns the pattern of a sign as a reader perceives it.
+
+    A sign is one character with its marks, skin tone or tag, and characters joined to
+    it; a flag is two characters. `excluded` characters are no signs.
+    """
+    one = f"[{_SIGNS}{excluded}][{_ON_SIGNS}]*"
+    return f"(?:[\U0001f1e6-\U0001f1ff]{{2}}|{one}(?:\u200d{one})*)"
 
 
 def splitting_rules(end: str, negation: str, cut: str) -> list[tuple[str, str]]:
@@ -28,12 +38,11 @@ def splitting_rules(end: str, negation: str, cut: str) -> list[tuple[str, str]]:
 
     The arguments are characters that the text does not contain. RE2 has no lookaround
     or backreferences, so marks tell what follows: the end of a run of word characters,
-    and the place before an "n't". White space stays as " ", a part of its own. A sign
-    is one character with its marks, skin tone or tag, and characters joined to it; a
-    flag is two characters; a run of one of `_RUNS` is one sign.
+    and the place before an "n't". White space stays as " ", a part of its own that
+    keeps the signs around it apart. A run of one sign comes out as single signs, to be
+    joined; not so apostrophes, since "'s" would begin with the last of them.
     """
     marks, word = end + negation, f"{LETTERS}{MARKS}"
-    sign = f"[^{LETTERS}{SPACE}'’{marks}][{_ON_SIGNS}]*"
     words = (
         rf"(?:(?i:https?){end}://|(?i:www){end}\.)[^{SPACE}]*"  # addresses
         rf"[{LETTERS}][{MARKS}]*{end}",
@@ -43,8 +52,8 @@ def splitting_rules(end: str, negation: str, cut: str) -> list[tuple[str, str]]:
         rf"{negation}[nN]{end}['’][tT]{end}",  # do n't
         rf"['’](?i:s|m|d|re|ve|ll){end}",  # it 's
         rf"[{LETTERS}][{word}]*{end}?",
-        *(f"[{c}]+" for c in _RUNS),
-        f"[\U0001f1e6-\U0001f1ff]{{2}}|{sign}(?:\u200d{sign})*",
+        "'+|’+",
+        sign_pattern(marks),
     )
     return [
         (f"([{LETTERS}][{word}]*)", rf"\1{end}"),
@@ -57,6 +66,7 @@ def splitting_rules(end: str, negation: str, cut: str) -> list[tuple[str, str]]:
 
 _MARKS = "\ud800\ud801\ud802"  # composed text has no surrogates
 _RULES = [(regex.compile(rule), by) for rule, by in splitting_rules(*_MARKS)]
+_SIGN = regex.compile(sign_pattern())
 
 
 def split_words(text: str) -> list[str]:
@@ -77,7 +87,16 @@ def split_words(text: str) -> list[str]:
     text = composed(text)
     for rule, by in _RULES:
         text = rule.sub(by, text)
-    return [part for part in text.split(_MARKS[-1]) if part not in ("", " ")]
+    words, before = list[str](), None
+    for part in text.split(_MARKS[-1]):
+        # Signs are compared without case: Ⓐ is ⓐ.
+        sign = part.lower() if _SIGN.fullmatch(part) else None
+        if sign is not None and sign == before:
+            words[-1] += part
+        elif part not in ("", " "):
+            words.append(part)
+        before = sign
+    return words
 
 
 class TaggingText:
