@@ -210,6 +210,31 @@ def test_texts_have_weights(kind, tasks):
     assert wanted != pytest.approx(keras.Model.test_on_batch(task, x, y, *made)[0])
 
 
+@pytest.mark.parametrize("kind", ["tagger", once("classifier")])
+def test_classes_have_weights(kind, tasks):
+    """They multiply those of texts and of real words, and leave validation alone."""
+    task, columns = tasks[kind], [column for _, column in COLUMNS[kind]]
+    x, y, *made = arrays_of(task, kind, columns)
+    heavy = np.where(y == 1, 3.0, 1.0).astype("float32")
+    weights = made[0] * heavy if made else heavy
+    wanted = keras.Model.test_on_batch(task, x, y, weights)[0]
+    plain = keras.Model.test_on_batch(task, x, y, *made)[0]
+    assert wanted != pytest.approx(plain)
+    ones = {"sample_weight": [1.0] * len(y), "verbose": 0}
+    for key in (1, task.class_names[1]):
+        options = {"class_weight": {key: 3.0}, "validation_data": tuple(columns)}
+        history = task.fit(*columns, **ones, **options).history
+        assert history["loss"][0] == pytest.approx(wanted, rel=1e-5)
+        assert history["val_loss"][0] == pytest.approx(plain, rel=1e-5)
+    tensorflow = pytest.importorskip("tensorflow")
+    ids = tensorflow.data.Dataset.from_tensors((x, y, *made))
+    history = task.fit(ids, class_weight={1: 3.0}, verbose=0).history
+    assert history["loss"][0] == pytest.approx(wanted, rel=1e-5)
+    for key in "none", -1, 99:
+        with pytest.raises(ValueError, match=f"the class {key!r}, not one of"):
+            task.fit(*columns, class_weight={key: 2.0})
+
+
 @pytest.mark.once
 def test_weights_in_float16_are_not_trained(tokenizer):
     task = translator(tokenizer=tokenizer, dtype="float16")

@@ -48,6 +48,11 @@ class SentimentClassifier(Classifying, TextTask, keras_hub.models.TextClassifier
     text_columns = ("text", "label")
     accuracy_among = "metrics"
 
+    @property
+    def class_names(self) -> list[str]:
+        """The classes, which `fit`'s `class_weight` may name."""
+        return self.backbone.classes
+
     def preprocess_samples(
         self, x: Any, y: Any = None, sample_weight: Any = None
     ) -> Any:

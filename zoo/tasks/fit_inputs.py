@@ -1,5 +1,6 @@
 """Data of `fit` and its like, in any form, turned into what Keras's trainer takes."""
 
+import reprlib
 import types
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -21,10 +22,17 @@ class Reader:
         task: a task with `text_columns`, of which the first `text_inputs` are inputs
             and the other one the labels.
         labelled: whether labels are needed.
+        class_weight: dict of class numbers or names to weights, or None.
     """
 
-    def __init__(self, task: Any, labelled: bool = True) -> None:
+    def __init__(
+        self,
+        task: Any,
+        labelled: bool = True,
+        class_weight: Mapping[Any, float] | None = None,
+    ) -> None:
         self.task, self.labelled = task, labelled
+        self.class_weight = _by_number(class_weight or {}, task.class_names)
         count = None if labelled else task.text_inputs
         self.names = task.text_columns[:count]
 
@@ -38,11 +46,11 @@ class Reader:
             return trimmed(*arrays) if self.labelled and self.reads(x) else arrays
         if y is not None or sample_weight is not None:
             self._refuse(x, y, "the batches must hold their labels and weights")
-        if self.task.preprocessor is None:
+        if self.task.preprocessor is None and not self.class_weight:
             return x, None, None
         if hasattr(x, "element_spec"):
             parts = keras.tree.flatten(x.element_spec)
-            text = any(part.dtype == "string" for part in parts)
+            text = any(part.dtype == "string" for part in parts) or self.class_weight
             return map_batches(x, self._of_batch) if text else x, None, None
         if isinstance(x, keras.utils.PyDataset):
             return _Preprocessed(x, self._of_batch), None, None
@@ -59,7 +67,20 @@ class Reader:
         return keras.utils.pack_x_y_sample_weight(*self._batch(*_unpacked(batch)))
 
     def _batch(self, x, y=None, sample_weight=None):
-        """The arrays of texts, or ids as they are."""
+        """The arrays of texts, or ids as they are, with the weights of classes."""
+        x, y, weights = self._arrays(x, y, sample_weight)
+        if not self.class_weight or y is None:
+            return x, y, weights
+        labels = keras.ops.convert_to_numpy(y)
+        given = [self.class_weight.get(int(label), 1.0) for label in labels.flat]
+        by_class = np.array(given, "float32").reshape(labels.shape)
+        if weights is None:
+            return x, y, by_class
+        weights = keras.ops.convert_to_numpy(weights)
+        more = (1,) * (labels.ndim - weights.ndim)
+        return x, y, by_class * weights.reshape(weights.shape + more)
+
+    def _arrays(self, x, y, sample_weight):
         if not self.reads(x):
             if any(map(_is_text, keras.tree.flatten(x))):
                 self._refuse(x, y, "without a preprocessor a task takes ids alone")
@@ -129,6 +150,21 @@ class Reader:
             f"of integer arrays. Here {reason}. Received: "
             f"x={describe(x)}, y={describe(y)}"
         )
+
+
+def _by_number(weights, names):
+    """The weights of classes by their numbers."""
+    found = {}
+    for key, weight in weights.items():
+        number = names.index(key) if key in names else key
+        whole = isinstance(number, (int, np.integer))
+        if not whole or number < 0 or (names and number >= len(names)):
+            raise ValueError(
+                "`class_weight` must be a dict of class numbers or names to weights. "
+                f"Received: the class {key!r}, not one of {reprlib.repr(names)}"
+            )
+        found[int(number)] = float(weight)
+    return found
 
 
 class _Preprocessed(keras.utils.PyDataset):

@@ -36,12 +36,20 @@ class TextFitMixin:
     Ids, a dict of integer arrays or batches of them, are left as they are; a task
     without a preprocessor takes nothing else.
 
+    `class_weight` is Keras's, a dict of class numbers or names (of classes or tags) to
+    weights; it multiplies all other weights, those of real words included.
+
     A `ValueError` tells what can't be taken, before any step.
     """
 
     text_columns: tuple[str, ...] = ("text",)
     text_inputs = 1
     accuracy_among = "weighted_metrics"  # the argument of `compile`
+
+    @property
+    def class_names(self) -> list[str]:
+        """Names that `class_weight` may have; none for models of text."""
+        return []
 
     def preprocess_samples(
         self, x: Any, y: Any = None, sample_weight: Any = None
@@ -169,7 +177,8 @@ class TextFitMixin:
         signature = inspect.signature(method)
         given = signature.bind(self, *args, **kwargs).arguments
         given |= given.pop("kwargs", {})  # Keras's own
-        reader = Reader(self, "y" in signature.parameters)
+        weights = given.pop("class_weight", None)
+        reader = Reader(self, "y" in signature.parameters, weights)
         data = {key: given.pop(key, None) for key in ("x", "y", "sample_weight")}
         x, y, sample_weight = reader.read(**data)
         whole = given.get("validation_split") or given.get("steps_per_epoch")
