@@ -146,9 +146,9 @@ def _alignments(results):
 def method():
     """How the study judges, in words."""
     return (
-        "[The study](#several-seeds) trains five models of each kind. A difference is "
-        "taken seed by seed; its error has two parts, the spread over seeds and that "
-        "over the test's sentences, resampled 1,000 times, the same ones for all "
+        "[The study](#several-seeds) trains five models of each kind, an arm. A "
+        "difference is taken seed by seed; its error has two parts, the spread over "
+        "seeds and that over the test's sentences, resampled 1,000 times "
         f"(`tools/papers/significance.py`). ± is the {1 - SURE:.0%} interval. A claim "
         f"holds or does not if p is below {SURE}, with {LEAST} seeds or more; if no "
         "difference were real, up to one claim in twenty would still get a verdict. "
