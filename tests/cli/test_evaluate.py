@@ -118,7 +118,8 @@ def test_evaluate_says_what_it_needs(words, message, request, capsys, monkeypatc
 # === Text of one's own ===
 
 
-def test_evaluate_on_two_files(task, without_card, tmp_path, capsys):
+def test_evaluate_on_two_files(task, without_card, tmp_path, capsys, monkeypatch):
+    monkeypatch.delattr(zoo.data, "own", raising=False)  # as in a new process
     files = [tmp_path / "t.fr", tmp_path / "t.de"]
     files[0].write_text("a dog\n\nthe cat\n")
     files[1].write_text("A DOG\nNOTHING\nTHE CAT\n")

@@ -99,6 +99,7 @@ def _translators(names, arguments, languages):
 
 def _read_pairs(name, arguments, languages):
     from zoo import data
+    from zoo.data import own
 
     given = [arguments.source, arguments.target]
     # What reads several languages, "mul", can be scored on any one.
@@ -111,7 +112,7 @@ def _read_pairs(name, arguments, languages):
     source, target = (chosen or language for chosen, language in pair)
     if arguments.test:
         options = {"columns": arguments.columns, "languages": (source, target)}
-        return _read_own(data.own.read_test, arguments, **options)
+        return _read_own(own.read_test, arguments, **options)
     progress(f"reading {arguments.data} {arguments.split}")
     options = {"split": arguments.split, "allow_newer": arguments.allow_newer}
     return data.load(arguments.data, source=source, target=target, **options)

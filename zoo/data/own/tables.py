@@ -177,8 +177,8 @@ def choose_columns(
                 f"has {there}"
             )
     if len(columns) != count or len({*columns}) < count:
+        wanted = counted(count, "column") + ", different ones" * (count > 1)
         raise CorpusError(
-            f"{place} should be given {counted(count, 'column')}, different ones, "
-            f"received {', '.join(map(str, columns))}"
+            f"{place} should be given {wanted}, received {', '.join(map(str, columns))}"
         )
     return list(columns)
