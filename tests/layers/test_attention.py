@@ -201,6 +201,13 @@ def test_terms_too_large_for_float16_that_cancel_are_no_nan(policy, steps):
             lambda: LocalMonotonicAttention()(QUERY[:, 0], MEMORY),
             r"needs `position=`.*\(4, 6\)",
         ),
+        *(
+            (
+                lambda p=p: LocalMonotonicAttention()(QUERY[:, 0], MEMORY, position=p),
+                f"`position`.*position={p}",
+            )
+            for p in (-1, 1.5)
+        ),
     ],
 )
 def test_bad_arguments(make, message):

@@ -124,6 +124,21 @@ def test_a_model_keeps_its_values_when_training_raises(method, place):
         assert np.isfinite(fit(task)["loss"]).all()
 
 
+@pytest.mark.skipif(
+    keras.backend.backend() != "jax", reason="its steps use the values up"
+)
+def test_data_that_raise_between_steps_of_one_execution():
+    def batches():
+        yield from [(INPUTS, LABELS, WEIGHTS)] * 3
+        raise ArithmeticError
+
+    task = without_logits(translator(), steps_per_execution=2)
+    wanted = to_numpy(task(INPUTS))
+    with pytest.raises(ArithmeticError):
+        task.fit(batches(), steps_per_epoch=4, verbose=0)
+    close(task(INPUTS), wanted)
+
+
 # === Generation ===
 @pytest.mark.once
 @pytest.mark.parametrize("kind", ["translator", "language_model"])

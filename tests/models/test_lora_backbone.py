@@ -141,6 +141,8 @@ def test_what_lora_refuses_changes_nothing(tmp_path):
         backbone.save_lora_weights(path)
     with pytest.raises(ValueError, match="names of Dense or .*Received: .'nothing'"):
         backbone.enable_lora(2, ["nothing"])
+    with pytest.raises(ValueError, match="names of Dense or .*Received: "):
+        backbone.enable_lora(2, [])
     with pytest.raises(ValueError, match="positive integer. Received: rank=0"):
         backbone.enable_lora(0)
     assert [v.path for v in backbone.trainable_variables] == before

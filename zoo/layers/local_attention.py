@@ -4,12 +4,14 @@ Positions count the real places of each sentence from 0, and S is their number: 
 places, wherever they stand, are as if absent.
 """
 
+import numbers
 from typing import Any
 
 import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
+from zoo.checks import integer
 from zoo.layers.attention import Attention, weighted_sum
 from zoo.layers.configured import Initializer, Size
 from zoo.layers.functional import (
@@ -161,6 +163,8 @@ class LocalMonotonicAttention(_LocalAttention):
     def place(self, query: Tensor, lengths: Any, position: Tensor) -> Any:
         if position is None:
             position = ops.arange(ops.shape(query)[1], dtype="int32")
+        elif isinstance(position, numbers.Number):
+            position = integer("position", position, 0)
         position = ops.cast(position, "int32")
         # (), (B,) and (T,), (B, T) all broadcast to (B, T).
         if len(position.shape) == 1:

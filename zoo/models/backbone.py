@@ -1,6 +1,7 @@
 """The base classes of the papers' backbones."""
 
 import contextlib
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,7 +87,9 @@ class RestoreOnError:
     def _giving_back(self, function, kind):
         def step(state, iterator):
             try:
-                return function(state, iterator)
+                # Before the first of several steps, which uses the state up.
+                batches = list(itertools.islice(iterator, self.steps_per_execution))
+                return function(state, iter(batches))
             except BaseException:
                 taken = [self.trainable_variables, self.non_trainable_variables]
                 taken += [self.optimizer.variables] if kind == "train" else []

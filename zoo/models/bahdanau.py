@@ -221,7 +221,12 @@ class Bahdanau(Seq2SeqBackbone):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
-        config = {k: v for k, v in config.items() if k != "attention"}  # it was once
+        config = dict(config)
+        if not config.pop("attention", True):  # as it was written once
+            raise ValueError(
+                "A Bahdanau without attention is an RNNencdec now. Received: "
+                "attention=False"
+            )
         return super().from_config(config)
 
 

@@ -45,7 +45,8 @@ class LowRank:
         positive("rank", rank)
         if self._lora_layers():
             raise ValueError(f"The model has LoRA already. Received: rank={rank}")
-        names = target_layer_names or self.default_lora_layer_names()
+        names = target_layer_names
+        names = self.default_lora_layer_names() if names is None else names
         layers = self._weighted_layers()
         places = [
             place
