@@ -31,7 +31,7 @@ def sentences_of(beams=2, beta=0.0):
         np.array([[0]], "int32"),
         ops.arange(2)[None, None],
     )
-    return SearchConstants(None, limits, None, real, (1.0, beta), 9 / 6, *indices)
+    return SearchConstants(None, limits, real, (1.0, beta), 9 / 6, *indices)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_sentence_ends_when_no_hypothesis_can_come_in(n_best, done, goes_on):
 def test_hypotheses_are_extended_by_every_word():
     logits = np.log(np.array([[0.1, 0.6, 0.3], [0.5, 0.2, 0.3]], "float32"))
     beam = beam_of(np.log([0.5, 0.4]), [NO_HYPOTHESIS] * 2)
-    scores, words, parents = beam_state.extend(
+    scores, words, parents, _ = beam_state.extend(
         BeamSearch(2, end_id=2), logits, beam, sentences_of()
     )
     np.testing.assert_allclose(np.exp(ops.convert_to_numpy(scores)), [[0.3, 0.2]], 1e-5)

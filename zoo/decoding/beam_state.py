@@ -62,30 +62,30 @@ class SearchConstants(NamedTuple):
     Attributes:
         memory: the model's memory.
         limits: maximum length of each translation, int (B, 1).
-        prefix: given tokens, 0 where a place is free, int (B, T); or None.
-        completions: for each word, bit n is set if it may follow the prefix without its
-            last n tokens, in their place, int (B, V); or None. Where no word has bit 0,
-            every word may follow the whole prefix.
-        terms: pieces of terms, see `zoo.decoding.lexical_constraints`; or None.
         real: 1 where the source is not padding, (B, 1, S); None without the penalty.
         penalties: of length and coverage, (2,).
         mildest: lp(Y) of a translation at its limit, (B, 1).
         rank: the places of a beam, int (1, K).
         rows: the row of each sentence's first hypothesis, int (B, 1).
         places: the places of a translation, int (1, 1, T).
+        prefix: given tokens, 0 where a place is free, int (B, T); or None.
+        completions: for each word, bit n is set if it may follow the prefix without its
+            last n tokens, in their place, int (B, V); or None. Where no word has bit 0,
+            every word may follow the whole prefix.
+        terms: pieces of terms, see `zoo.decoding.lexical_constraints`; or None.
     """
 
     memory: Any
     limits: Any
-    prefix: Any
-    completions: Any
-    terms: Any
     real: Any
     penalties: Any
     mildest: Any
     rank: Any
     rows: Any
     places: Any
+    prefix: Any = None
+    completions: Any = None
+    terms: Any = None
 
 
 def step(
@@ -169,7 +169,7 @@ def extend(
     log_probs = log_probs + beam.live[..., None]
     flat = ops.reshape(log_probs, (batch, beams * width))
     words = ops.cast(ops.reshape(words, (batch, beams * width)), "int32")
-    met = ()
+    met: Any = ()
     if constants.terms is None:
         scores, picks = search.top_k(flat, beams)  # (B, K)
     else:

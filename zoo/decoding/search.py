@@ -192,9 +192,6 @@ class Search:
         return SearchConstants(
             memory,
             limits,
-            None,
-            None,
-            None,
             real,
             penalties,
             length_norm(self, ops.cast(limits, "float32"), penalties[0]),
