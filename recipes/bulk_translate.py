@@ -13,6 +13,7 @@ preset.
 """
 
 import argparse
+import glob
 import gzip
 import importlib.util
 import itertools
@@ -21,6 +22,7 @@ import os
 import shutil
 import sys
 import warnings
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -39,8 +41,10 @@ from zoo.cli.common import (
 )
 from zoo.files import atomic_write, sha256, write_bytes
 from zoo.presets.card import digest
+from zoo.training.config import only_run_in
 
 ATTEMPTS = 3  # workers that a partition may cost
+_DAMAGED = (UnicodeDecodeError, EOFError, gzip.BadGzipFile, zlib.error)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -71,31 +75,36 @@ def run(arguments: argparse.Namespace) -> None:
     if importlib.util.find_spec("ray") is None:
         raise BadInput("this needs Ray: pip install 'attention-zoo[ray]'")
     outputs = _outputs(arguments.input, Path(arguments.output))
+    arguments.backend = arguments.backend or os.environ.get("KERAS_BACKEND")
     folder = presets.locate(arguments.preset)
     if Path(arguments.preset).is_dir():
         arguments.preset = str(folder.resolve())
     work = Path(f"{arguments.output}.parts")
-    if arguments.restart:
-        shutil.rmtree(work, ignore_errors=True)
     identity = {"preset": digest(folder), "lines": arguments.partition_lines}
     identity |= {"search": search_options(arguments), "backend": arguments.backend}
-    identity["inputs"] = [[name, sha256(name)] for name in outputs]
-    _check_identity(work / "manifest.json", identity)
-    missing = (
-        (name, number, lines)
-        for name in outputs
-        for number, lines in _partitions(name, arguments.partition_lines)
-        if not _part(work, outputs[name], number).exists()
-    )
-    for done in translate(missing, identity["preset"], arguments):
-        name, number, lines, told = done
-        text = "".join(f"{line}\n" for line in lines)
-        write_bytes(_part(work, outputs[name], number), text.encode())
-        for message in told:
-            progress(f"{name}, {len(lines)} lines from line {number} on: {message}")
-    for output in outputs.values():
-        atomic_write(output, lambda aside, output=output: _join(work, output, aside))
-    shutil.rmtree(work)
+    with only_run_in(work):
+        for path in work.iterdir() if arguments.restart else ():
+            path.unlink()
+        identity["inputs"] = [[name, sha256(name)] for name in outputs]
+        _check_identity(work / "manifest.json", identity)
+        missing = (
+            (name, number, lines)
+            for name in outputs
+            for number, lines in _partitions(name, arguments.partition_lines)
+            if not _part(work, outputs[name], number).exists()
+        )
+        for done in translate(missing, identity["preset"], arguments):
+            name, number, lines, told = done
+            text = "".join(f"{line}\n" for line in lines)
+            write_bytes(_part(work, outputs[name], number), text.encode())
+            for message in told:
+                part = f"{name}, {len(lines)} lines from line {number} on"
+                progress(f"{part}: {message}")
+        for output in outputs.values():
+            atomic_write(
+                output, lambda aside, output=output: _join(work, output, aside)
+            )
+        shutil.rmtree(work)
     progress(f"{arguments.output} is complete")
 
 
@@ -117,6 +126,7 @@ def translate(
     first = next(partitions, None)
     if first is None:
         return
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
     from ray.util import ActorPool
 
@@ -128,6 +138,14 @@ def translate(
         logging_level="ERROR",
     )
     try:
+        have = ray.cluster_resources()
+        for name, each in (("CPU", cores), ("GPU", arguments.gpus)):
+            needed = arguments.workers * each
+            if needed > have.get(name, 0):  # Ray would wait for ever
+                raise BadInput(
+                    f"{arguments.workers} workers need {needed:g} {name}s, and Ray has "
+                    f"{have.get(name, 0):g}"
+                )
         worker = ray.remote(Worker).options(
             num_cpus=cores,
             num_gpus=arguments.gpus,
@@ -187,7 +205,8 @@ def _outputs(inputs, output):
     for name in inputs:
         if not Path(name).is_file():
             raise BadInput(f"an input must be a file. Received: {name}")
-    if len(set(paths)) < len(paths) or {*map(Path, inputs)} & {*paths}:
+    whole = [Path(path).resolve() for path in (*inputs, *paths)]
+    if len(set(whole)) < len(whole):
         raise BadInput(f"{output}: two files would have the same path")
     if not output.absolute().parent.is_dir() or (not inputs[1:] and output.is_dir()):
         raise BadInput(f"cannot write {output}: no such folder, or it is one")
@@ -204,7 +223,7 @@ def _join(work, output, aside):
     """Writes an output from its finished partitions."""
     open_file = gzip.open if output.suffix == ".gz" else open
     with open_file(aside, "wb") as file:
-        for path in sorted(work.glob(f"{output.name}.{'[0-9]' * 10}")):
+        for path in sorted(work.glob(f"{glob.escape(output.name)}.{'[0-9]' * 10}")):
             file.write(path.read_bytes())
 
 
@@ -215,7 +234,7 @@ def _partitions(name, most):
         for number in itertools.count(1, most):
             try:
                 lines = list(itertools.islice(file, most))
-            except (UnicodeDecodeError, EOFError) as error:
+            except _DAMAGED as error:
                 raise BadInput(f"{name}, after line {number - 1}: {error}") from error
             if not lines:
                 return
@@ -232,7 +251,6 @@ def _check_identity(path, identity):
                     f"{path.parent} holds unfinished work with another {key}: "
                     f"{stored.get(key)}; --restart removes it. Received: {value}"
                 )
-    path.parent.mkdir(exist_ok=True)
     write_bytes(path, json.dumps(identity).encode())
 
 
@@ -240,10 +258,9 @@ def _environment(arguments):
     """Environment of a worker: as many threads as cores, whatever the backend."""
     names = ("OMP_NUM_THREADS", "NPROC")  # of PyTorch, and of XLA under JAX
     names += ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
-    backend = arguments.backend or os.environ.get("KERAS_BACKEND")
     return {
         **dict.fromkeys(names, str(arguments.cpus)),
-        **({"KERAS_BACKEND": backend} if backend else {}),
+        **({"KERAS_BACKEND": arguments.backend} if arguments.backend else {}),
         # Workers may share a GPU.
         "TF_FORCE_GPU_ALLOW_GROWTH": "true",
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",

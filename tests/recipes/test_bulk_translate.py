@@ -13,6 +13,7 @@ import pytest
 import zoo
 from tests.harness import ROOT, load_recipe
 from tests.presets_for_tests import WORDS, save_translator
+from zoo.training.config import only_run_in
 
 pytestmark = [
     pytest.mark.once,
@@ -106,7 +107,7 @@ def recipe(monkeypatch):
 def test_a_run_that_failed_goes_on_with_the_same_options(
     recipe, preset, inputs, tmp_path, capsys
 ):
-    output = tmp_path / "out.txt"
+    output = tmp_path / "out[1].txt"
     command = [str(preset), inputs[0][0], "--output", str(output), *OPTIONS]
     command += ["--partition-lines", "40"]
     recipe.fails_at = 41
@@ -116,12 +117,15 @@ def test_a_run_that_failed_goes_on_with_the_same_options(
     for change in (["--beam", "3"], ["--batch-size", "5"], ["--partition-lines", "9"]):
         assert recipe.main([*command, *change]) == 2
         assert "holds unfinished work with another" in capsys.readouterr().err
+    with only_run_in(tmp_path / "out[1].txt.parts"):
+        assert recipe.main(command) == 2
+    assert "another run is using" in capsys.readouterr().err
     recipe.fails_at = None
     assert recipe.main(command) == 0
     assert recipe.begun[2:] == [41, 1]
     wanted = expected(preset, inputs[1][:150])
     assert output.read_text(encoding="utf-8").split("\n")[:-1] == wanted
-    assert not (tmp_path / "out.txt.parts").exists()
+    assert not (tmp_path / "out[1].txt.parts").exists()
 
 
 @pytest.mark.parametrize(
@@ -129,6 +133,7 @@ def test_a_run_that_failed_goes_on_with_the_same_options(
     [
         (["luong_local", "nowhere", "--output", "out"], "nowhere"),
         (["luong_local", "in.txt", "--output", "in.txt"], "the same path"),
+        (["luong_local", "in.txt", "--output", "a/../in.txt"], "the same path"),
         (["luong_local", "in.txt", "a/in.txt", "--output", "b"], "the same path"),
         (["luong_local", "in.txt"], "--output"),
         (["luong_local", "in.txt", "--output", "no/out"], "no such folder"),

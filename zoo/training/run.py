@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import re
 import tempfile
 from collections.abc import Callable, Sequence
@@ -11,7 +12,7 @@ from typing import Any
 import keras
 
 from zoo.files import name_file_in_errors, write_bytes
-from zoo.presets.card import CARD_FILE, read_card, unstated
+from zoo.presets.card import CARD_FILE, format_bytes, read_card, unstated
 from zoo.presets.pages import write_card
 from zoo.presets.registry import RUN_PRESETS, find
 from zoo.presets.save import in_float32, save_preset, use_of
@@ -243,15 +244,14 @@ class Run:
         self._command = None
 
     def _describe(self, name, backbone, batches):
-        parameters, state, steps = (
-            backbone.count_params(),
-            self.loop.state,
-            len(batches),
-        )
+        parameters, steps = backbone.count_params(), len(batches)
+        state, optimizer = self.loop.state, self.loop.model.optimizer
+        values = 2 * parameters + sum(math.prod(v.shape) for v in optimizer.variables)
         self.say(
             f"{name}: {parameters:,} parameters, {batches.tokens:,} {batches.unit}, "
             f"{counted(steps, 'step')} an epoch, {counted(self.loop.epochs, 'epoch')}, "
-            f"{choose_threads(parameters)}; change it by --set KEY=VALUE"
+            f"{choose_threads(parameters)}; weights, gradients and optimizer take "
+            f"{format_bytes(4 * values)}; change it by --set KEY=VALUE"
         )
         if state:
             self.say(f"resumed after epoch {state['epoch']}, step {state['step']}")

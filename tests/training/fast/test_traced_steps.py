@@ -97,12 +97,12 @@ def test_each_shape_is_traced_in_its_time():
     assert list(steps.programs) == [first]
 
 
-def fit(layer, after=0.0, **compiled):
+def fit(layer, after=0.0, cls=keras.Sequential, **compiled):
     """Trains a small model. Returns it, its losses and the next random number."""
     import torch
 
     keras.utils.set_random_seed(1)
-    model = keras.Sequential([keras.Input((3,)), layer(), keras.layers.Dense(1)])
+    model = cls([keras.Input((3,)), layer(), keras.layers.Dense(1)])
     model.compile(**{"optimizer": "sgd", "loss": "mse", **compiled})
     trace_steps(model, after)
     rng = np.random.default_rng(0)
@@ -183,9 +183,17 @@ def test_a_layer_is_trained_as_before_traced_or_not(layer, said):
     assert not told or said in told[0]
 
 
+class Stepping(keras.Sequential):
+    """A model with a training step of its own."""
+
+    def train_step(self, data):
+        return super().train_step((data[0], 2.0 * data[1]))
+
+
 @pytest.mark.parametrize(
     "compiled",
     [
+        lambda: {"cls": Stepping},
         lambda: {"metrics": ["mae"]},
         lambda: {"run_eagerly": True},
         lambda: {"optimizer": keras.optimizers.SGD(0.1, loss_scale_factor=8.0)},

@@ -29,9 +29,18 @@ def test_progress_tells_epoch_step_loss_and_tokens_per_second(clock, capsys):
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "epoch 2/3  step 1/10  loss 1.2500  20 target tokens/s"
     assert len(lines) == 4  # every third step: 2, 8, 14 and 20 s
+    assert lines[1].endswith("  about 32 seconds left")  # of 6 and 10 steps
     logs = {}
     progress.on_epoch_end(1, logs)
     assert logs == {"tokens_per_second": 20.0, "seconds": 20.0}
+    progress.set_params({"epochs": 4})
+    clock.now += 7.0  # of a validation
+    progress.on_epoch_begin(2)
+    for batch in range(4):
+        clock.now += 2.0
+        progress.on_train_batch_end(batch, {"loss": 1.25})
+    told = "about 39 seconds left"  # 16 steps and a validation
+    assert capsys.readouterr().err.splitlines()[-1].endswith(told)
 
 
 def test_the_line_of_an_epoch():

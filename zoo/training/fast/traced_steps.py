@@ -35,15 +35,14 @@ def trace_steps(model: Any, after: float | None = None) -> None:
     up in any order, the loss within 0.1 %, the gradients within 2 % of their norm. If
     they aren't, or something in the model can't be traced, a warning says so, and
     Keras's own steps go on. They do so without a warning in a model with metrics, a
-    scaled loss, `run_eagerly` or `jit_compile`.
+    scaled loss, `run_eagerly` or `jit_compile`, or a training step of its own.
 
     Like a compiled function, a trace keeps the Python values that it read, such as a
     rate of dropout: compile the model again after changing one. A branch on a value
     that is read outside torch is noticed only if the next batch takes another path.
 
     Args:
-        model: a built and compiled model with Keras's `train_step`, trained in one
-            process.
+        model: a built and compiled model, trained in one process.
         after: seconds of a shape's plain steps, of which there is at least one, before
             it is traced. Defaults to 20 on a CPU, 2 on a GPU.
 
@@ -121,18 +120,21 @@ class _Steps:
                 with _same_random_numbers(device), torch.no_grad():
                     found, random_state = program(tensors), get_generator()
         wanted = plain(tensors)
-        if found is not None:
-            with self._refusing():
-                if random_state != get_generator():
-                    raise ValueError("the trace draws other random numbers")
-                if not all(map(_are_equal, found, wanted)):
-                    raise ValueError("the trace gives other gradients")
-                del found
-                if device.type != "cpu":
-                    program = _capture(program, tensors, self.graphs)
-                self.programs[shape] = program
         self.model.zero_grad()  # Keras's last step left its own
-        return self._apply(tensors, *wanted)
+        if found is None:
+            return self._apply(tensors, *wanted)
+        with self._refusing():
+            if random_state != get_generator():
+                raise ValueError("the trace draws other random numbers")
+            if not all(map(_are_equal, found, wanted)):
+                raise ValueError("the trace gives other gradients")
+            self.programs[shape] = program
+        logs = self._apply(tensors, *wanted)
+        del found, wanted  # their memory, too
+        if device.type != "cpu" and shape in self.programs:
+            with self._refusing():
+                self.programs[shape] = _capture(program, tensors, self.graphs)
+        return logs
 
     def _apply(self, tensors, loss, *gradients):
         """Does the rest of Keras's step."""
@@ -148,7 +150,10 @@ class _Steps:
 
 
 def _is_plain(model):
-    """Whether a model's steps are neither compiled nor of a scaled loss."""
+    """Whether a model's steps are Keras's, neither compiled nor of a scaled loss."""
+    for name in ("train_step", "compute_metrics"):
+        if getattr(type(model), name) is not getattr(keras.Model, name):
+            return False
     optimizer = model.optimizer
     scales = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
     scales = scales or optimizer.loss_scale_factor is not None

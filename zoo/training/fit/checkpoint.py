@@ -129,6 +129,12 @@ def _check(path, name, expected, state):
         if isinstance(value, dict) and isinstance(other, dict):
             _check(path, f"{name}{key}.", {**dict.fromkeys(other), **value}, other)
             continue
+        if key == "format":
+            raise CheckpointError(
+                f"The checkpoint {Path(path).name} is of another version of zoo: go on "
+                "with that one, or start afresh with --restart; a preset of the run "
+                f"can be used all the same. Expected format {value}. Received: {other}"
+            )
         raise CheckpointError(
             f"The checkpoint {Path(path).name} belongs to another run: "
             f"its {name}{key} differs. Expected {value!r}. Received: {other!r}"

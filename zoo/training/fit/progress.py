@@ -8,6 +8,7 @@ from typing import Any
 
 import keras
 
+from zoo.strings import duration
 from zoo.training.fast.process import start_tensorflow
 
 Logs = dict[str, Any] | None
@@ -56,10 +57,12 @@ def epoch_line(
 
 
 class Progress(keras.callbacks.Callback):
-    """Progress on standard error: epoch, step, loss, target tokens per second.
+    """Progress on standard error: epoch, step, loss, tokens per second, time left.
 
-    Adds `seconds` and `tokens_per_second` to an epoch's logs: real target tokens (for
-    other batches, their `unit`), with compilation included in the time.
+    The time left is that of the steps since the last line, and of the fastest pause
+    between two epochs, in which a model is validated. Adds `seconds` and
+    `tokens_per_second` to an epoch's logs: real target tokens (for other batches, their
+    `unit`), with compilation included in the time.
 
     Args:
         batches: the batches trained on.
@@ -70,6 +73,8 @@ class Progress(keras.callbacks.Callback):
     def __init__(self, batches: Any, seconds: float = 5.0, earlier: float = 0.0):
         super().__init__()
         self.batches, self.seconds, self.earlier = batches, seconds, earlier
+        self.ended, self.last = 0.0, 0  # the last epoch; the step of the last line
+        self.pauses: list[float] = []  # seconds between epochs
 
     def on_train_begin(self, logs: Logs = None) -> None:
         """Tells why the first steps are slow."""
@@ -77,7 +82,9 @@ class Progress(keras.callbacks.Callback):
             self._write("compiling: the first step of each batch shape takes longer")
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
-        self.epoch, self.begun, self.shown = epoch, time.monotonic() - self.earlier, 0.0
+        self.epoch, self.begun, self.shown = epoch, time.monotonic(), 0.0
+        self.pauses += [self.begun - self.ended] if self.ended else []
+        self.begun -= self.earlier
         self.earlier = 0.0
 
     def elapsed(self) -> float:
@@ -85,21 +92,27 @@ class Progress(keras.callbacks.Callback):
         return time.monotonic() - self.begun
 
     def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
-        now = time.monotonic()
-        if now - self.shown < self.seconds:
+        if time.monotonic() - self.shown < self.seconds:
             return
-        self.shown = now
         step = self.batches.start + batch + 1
         total = self.batches.start + len(self.batches)
         loss = float((logs or {}).get("loss", math.nan))  # waits for the device
         rate = self.batches.tokens * step / total / self.elapsed()
+        epochs, left, now = self.params.get("epochs"), "", time.monotonic()
+        if batch and epochs:  # the first line is that of the first step
+            more = epochs - self.epoch - 1
+            steps, pause = more * total + total - step, min(self.pauses, default=0.0)
+            pace = (now - self.shown) / (batch - self.last)
+            seconds = pace * steps + pause * more
+            left = f"  about {duration(seconds)} left"
+        self.shown, self.last = now, batch
         self._write(
-            f"epoch {self.epoch + 1}/{self.params.get('epochs') or '?'}  "
-            f"step {step}/{total}  loss {loss:.4f}  {rate:,.0f} {self.batches.unit}/s"
+            f"epoch {self.epoch + 1}/{epochs or '?'}  step {step}/{total}  "
+            f"loss {loss:.4f}  {rate:,.0f} {self.batches.unit}/s{left}"
         )
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        seconds = self.elapsed()
+        seconds, self.ended = self.elapsed(), time.monotonic()
         if logs is not None:
             logs["tokens_per_second"] = round(self.batches.tokens / seconds, 1)
             logs["seconds"] = round(seconds, 1)
