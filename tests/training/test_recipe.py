@@ -242,6 +242,8 @@ def test_resume_takes_another_number_of_epochs(calls, begun):
         ("--scale tiny", "another run: its scale differs"),
         ("--limit 9", "another run: its limit differs"),
         ("--set pairs=3", "another run: its settings.pairs differs"),
+        ("--restart", "--resume takes no --restart"),
+        ("--output other", "--resume takes no --output"),
     ],
 )
 def test_resume_refuses_other_choices(calls, begun, capsys, options, message):

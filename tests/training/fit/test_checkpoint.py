@@ -91,6 +91,10 @@ def test_everything_comes_back(path, model, other):
     assert os.listdir(path.parent) == ["checkpoint.npz"]
 
 
+def test_an_older_format_is_named(path, other):
+    refused(path, other, "of another version of zoo", {**IDENTITY, "format": 2})
+
+
 def test_weights_that_are_not_finite_are_not_saved(path):
     content, broken = path.read_bytes(), make_model()
     weight = broken.trainable_variables[0]

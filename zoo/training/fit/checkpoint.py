@@ -30,9 +30,7 @@ class CheckpointError(ValueError):
 
 
 def save_state(path: str | Path, model: Any, state: dict[str, Any]) -> None:
-    """Writes all variables of a model and its optimizer, and a state.
-
-    The file appears whole or not at all; see `atomic_write`.
+    """Writes all variables of a model and its optimizer, and a state, or nothing.
 
     Args:
         path: the file, `.npz`.
@@ -131,9 +129,8 @@ def _check(path, name, expected, state):
             continue
         if key == "format":
             raise CheckpointError(
-                f"The checkpoint {Path(path).name} is of another version of zoo: go on "
-                "with that one, or start afresh with --restart; a preset of the run "
-                f"can be used all the same. Expected format {value}. Received: {other}"
+                f"{Path(path).name} is of another version of zoo: resume it with that "
+                f"one, or start afresh with --restart. Expected {value}. Received: {other}"
             )
         raise CheckpointError(
             f"The checkpoint {Path(path).name} belongs to another run: "

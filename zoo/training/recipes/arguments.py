@@ -139,6 +139,10 @@ def parse(recipe: Any, argv: Sequence[str]) -> Arguments:
     folder, epochs = given.pop("resume", None), given.pop("epochs", None)
     changes = given.pop("changes", []) + [f"epochs={epochs}"] * bool(epochs)
     if folder is not None:
+        if refused := [flag(k) for k in ("output", "restart") if k in given]:
+            raise ConfigurationError(
+                f"--resume takes no {refused[0]}. Received: {argv}"
+            )
         kept, old = _read_run(recipe, folder)
         given, changes = {**kept, **given, "output": folder}, [*old, *changes]
     elif "start" in given and "scale" in given:
