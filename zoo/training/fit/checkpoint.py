@@ -129,8 +129,8 @@ def _check(path, name, expected, state):
             continue
         if key == "format":
             raise CheckpointError(
-                f"{Path(path).name} is of another version of zoo: resume it with that "
-                f"one, or start afresh with --restart. Expected {value}. Received: {other}"
+                f"{Path(path).name} is of another version of zoo: resume with that, "
+                f"or start afresh with --restart. Expected {value}. Received: {other}"
             )
         raise CheckpointError(
             f"The checkpoint {Path(path).name} belongs to another run: "
