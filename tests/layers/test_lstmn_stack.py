@@ -86,6 +86,8 @@ def test_steps_and_the_end_of_their_room():
 def test_a_source_goes_with_fusion():
     with pytest.raises(ValueError, match="fusion='deep' and no source"):
         LSTMN(4, fusion="deep")(INPUTS)
+    with pytest.raises(ValueError, match="without fusion. Received: fusion='deep'"):
+        LSTMN(4, fusion="deep").run(INPUTS, source=[None], starts=[[True] * 6] * 3)
 
 
 @pytest.mark.parametrize("layers", [1, once(2)])

@@ -43,7 +43,8 @@ class LSTMN(Configured, keras.layers.Layer):
         The outputs carry the mask.
 
     Raises:
-        ValueError: as `LSTMNCell`; when called with fusion and without a source.
+        ValueError: as `LSTMNCell`; when called with fusion and without a source,
+            or with fusion and `starts`.
 
     Example:
         >>> import numpy as np
@@ -129,6 +130,11 @@ class LSTMN(Configured, keras.layers.Layer):
             raise ValueError(
                 "`source` is for a layer with fusion, and for no other. Received: "
                 f"fusion={self.fusion!r} and {'no' if source is None else 'a'} source"
+            )
+        if self.fusion and starts is not None:
+            raise ValueError(
+                "`starts` is for a layer without fusion. Received: "
+                f"fusion={self.fusion!r} and `starts`"
             )
         inputs = ops.cast(inputs, self.compute_dtype)
         x, tapes, states, weights = inputs, [], [], None
