@@ -1,1 +1,1 @@
-"""The papers' findings, checked on the presets: `python -m tools.papers.reproduce`."""
+"""The papers' claims, judged with several seeds: `python -m tools.papers.study`."""

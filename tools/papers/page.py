@@ -4,9 +4,9 @@ import json
 
 from tools import ROOT, markdown
 from tools.papers import study_page
+from tools.papers.significance import SURE
 from tools.papers.study_pictures import draw
 from tools.papers.study_table import read
-from tools.papers.verdicts import SURE
 
 PAGE = ROOT / "docs" / "reproduction.md"
 NETS = "for_0 back_0 for_10 back_10 merge_10 mlp_10_19 brnn".split()
@@ -21,7 +21,8 @@ def write_page(path=PAGE):
 
     Args:
         path: the page. Its folder has reproduction/presets.json, which
-            `tools.papers.reproduce` writes, and reproduction/study.jsonl.
+            `tools.papers.reproduce` wrote at the commit that it names, and
+            reproduction/study.jsonl.
     """
     folder = path.with_suffix("")
     presets = json.loads((folder / "presets.json").read_text(encoding="utf-8"))
@@ -34,7 +35,7 @@ def page(presets, results, failed):
     """The whole page, Markdown.
 
     Args:
-        presets: what `tools.papers.reproduce.summary` returns.
+        presets: the content of reproduction/presets.json.
         results, failed: of `tools.papers.study_table.read`.
     """
     made = presets["made"]

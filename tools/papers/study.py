@@ -26,11 +26,9 @@ import numpy as np
 
 from tools import ROOT
 from tools.papers import aligner
-from tools.papers.arms import ARMS, SEEDS, SEGMENT, choices, digest, plan
+from tools.papers.arms import ARMS, BLOCK, SEEDS, SEGMENT, choices, digest, plan
 from tools.papers.counts import MEASURES, bleu_counts, pack, reading_counts
-from tools.papers.reproduce import DECODING, TRAINING, digest_of_zoo
 from tools.papers.study_table import append, read
-from tools.papers.verdicts import BLOCK
 from zoo.backend import configured_backend
 from zoo.training.config import checkpoints, clear, commit, cpu, to_jsonable
 
@@ -148,7 +146,6 @@ def _row(name, seed, work):
         "digest": digest(name),
         "command": shlex.join(parts),
         "commit": commit(),
-        "code": digest_of_zoo((*TRAINING, *DECODING))[:12],
         "machine": f"{cpu()}, Keras {keras.__version__}",
         "date": datetime.date.today().isoformat(),
     }

@@ -11,11 +11,11 @@ from tools.papers.counts import measure_of
 from tools.papers.significance import (
     LEAST,
     POWER,
+    SURE,
     UNTOLD,
     verdict,
 )
 from tools.papers.study_pictures import pictures, runs_of
-from tools.papers.verdicts import SURE, format_p
 
 COMMAND = "KERAS_BACKEND=jax OMP_NUM_THREADS=1 python -m tools.papers.study"
 PUBLISHED = {"location": "0.39", "local_m": "0.34", "local_p": "0.36"}  # AER
@@ -202,7 +202,7 @@ def _figure(contrast, one, told):
     if one.seeds < 2:
         return words
     words += f" ± {one.interval:.{digits}f}"
-    words += "" if one.p < 0.001 else f" ({format_p(one.p)})"
+    words += "" if one.p < 0.001 else f" (p {one.p:.3f})"
     if told != UNTOLD or one.seeds < LEAST or (one.p < SURE and one.mean > 0):
         return words
     return f"{words}, detectable {one.detectable():.{digits}f}"

@@ -19,9 +19,8 @@ class Result:
         row: dict of "arm", "seed", "counts" (dict of their kind to what `pack` made),
             "scores" (dict of str to float), "parameters", "settings", "digest" (see
             `tools.papers.arms.digest`), "seconds" of training, "command", "commit",
-            "code" (sha256 of the code that it depends on), "machine" and "date";
-            "failed" with the reason instead of counts and scores where training broke
-            off.
+            "machine" and "date"; "failed" with the reason instead of counts and scores
+            where training broke off.
     """
 
     row: dict
