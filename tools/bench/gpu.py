@@ -15,7 +15,8 @@ Then one after the other:
 - training of Luong's model and the Transformer, small and of the papers' sizes: target
   tokens a second, and the share of the peak (`--peak` TFLOP/s: an H100's or H200's
   989 for dense bfloat16, by NVIDIA's data sheets);
-- decoding of 1,000 sentences, greedy and with a beam of five; peak memory of each.
+- decoding of 1,000 sentences, greedy and with a beam of five; peak memory of each;
+- under torch, losses of training by traced steps beside those of Keras's own.
 
 FOLDER/gpu.json is written after each part. Parts that fail, or for which no time is
 left, say so there. With --dry everything runs on the CPU at tiny sizes.
@@ -191,12 +192,15 @@ def start_timings(parts, backends):
     for model in ("luong", "transformer"):
         options = {"model": model, "size": small}
         planned.append((f"decode/{model}/{small}", "decode", options))
+        options = {"model": model, "size": small, "batch_size": batch["batch_size"]}
+        planned.append((f"tracing/{model}", "tracing", options))
     return {
         f"{backend}/{name}": parts.worker(
             f"{backend}/{name}", backend, part, "--turn", **options
         )
         for name, part, options in planned
         for backend in backends
+        if part != "tracing" or backend == "torch"
     }
 
 

@@ -6,7 +6,9 @@ KERAS_BACKEND=jax python -m tools.bench.workers.gpu train --model luong --size s
 import argparse
 import contextlib
 import functools
+import gc
 import json
+import math
 import sys
 import time
 import unittest.mock
@@ -288,6 +290,53 @@ def of_decoding(args):
     return {"sentences": count, "first": first, "seconds": seconds, **memory()}
 
 
+# === Traced steps beside plain ones, under torch ===
+
+SHAPES = (6, 12, 18, 24)  # words of a sentence, at most
+
+
+def of_tracing(args):
+    """Differences of the losses of traced steps, and of plain ones, from plain ones.
+
+    After each epoch free memory is filled with NaN, which a CUDA graph that reads it
+    takes for its constants.
+
+    Raises:
+        SystemExit: if steps are not traced, or if losses differ by more than 0.001 and
+            by more than ten times what plain steps do.
+    """
+    plain, _ = losses(args, math.inf)
+    again, _ = losses(args, math.inf)
+    traced, shapes = losses(args, 0.0)
+    difference, usual = np.abs(traced / plain - 1), np.abs(again / plain - 1)
+    close = difference.max() <= max(1e-3, 10 * usual.max())  # NaN is not
+    if shapes != len(SHAPES) or not close:
+        raise SystemExit(f"{shapes} shapes traced: {traced}; plain: {plain}, {again}")
+    return {"traced": float(difference.max()), "plain again": float(usual.max())}
+
+
+def losses(args, after):
+    """Trains for six epochs. Returns the losses and the number of shapes traced."""
+    model, sizes = make_model(args)
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(2, SHAPES[-1], 12 * args.batch_size)
+    rows = [rng.integers(4, sizes["vocabulary_size"], n).tolist() for n in lengths]
+    buckets = [(words, words + 1) for words in SHAPES]
+    batches = PairBatches(rows, rows, args.batch_size, seed=1, buckets=buckets)
+    trained = compile_for_training(model, keras.optimizers.Adam(1e-3))
+    trace_steps(trained, after)
+    overwrite = keras.callbacks.LambdaCallback(on_epoch_end=overwrite_memory)
+    options = {"shuffle": False, "verbose": 0, "callbacks": [overwrite]}
+    found = trained.fit(batches, epochs=6, **options)
+    return np.array(found.history["loss"]), len(trained.train_step.programs)
+
+
+def overwrite_memory(*_args, **_kwargs):
+    """Fills free memory with NaN, in pieces of 4 bytes to 16 MB."""
+    gc.collect()
+    _ = [ops.full((2**power,), math.nan) for power in range(23) for _ in range(8)]
+
+
 def memory():
     """Returns the most memory that the GPU's arrays took, in MB, if there is one."""
     if keras.backend.backend() == "jax":
@@ -307,6 +356,7 @@ PARTS = {
     "cudnn": of_cudnn,
     "train": of_training,
     "decode": of_decoding,
+    "tracing": of_tracing,
 }
 
 
