@@ -1,5 +1,4 @@
-"""Runs the test suite under each backend in turn and prints what passed and how long
-it took: the slowest tests, each folder, each backend.
+"""Runs the test suite under each backend in turn; prints the slowest tests and totals.
 
     python tools/run_tests.py [--all] [--backend jax ...] [ARGUMENTS OF PYTEST ...]
 
@@ -13,7 +12,6 @@ if anything failed, or if a backend ran no test.
 """
 
 import argparse
-import collections
 import os
 import subprocess
 import sys
@@ -60,10 +58,8 @@ def main(argv=None):
         for name in backends
     ]
 
-    print(slowest({row[0]: row[6] for row in rows}))
-    print(folders({row[0]: row[6] for row in rows}))
     print(f"\n{'backend':<12}{'passed':>8}{'failed':>8}{'skipped':>8}{'seconds':>9}")
-    for backend, passed, failed, skipped, seconds, *_ in rows:
+    for backend, passed, failed, skipped, seconds, _ in rows:
         print(f"{backend:<12}{passed:>8}{failed:>8}{skipped:>8}{seconds:>9.0f}")
     passed, failed, skipped = (sum(row[i] for row in rows) for i in (1, 2, 3))
     print(f"{passed} passed, {failed} failed, {skipped} skipped", flush=True)
@@ -106,9 +102,8 @@ def run(backend, pytest_arguments, quick, parts):
         parts: list of list of str: further arguments of each run, one after another.
 
     Returns:
-        (backend, passed, failed, skipped, seconds, whether all is well, `durations`). A
-        run that ends without a report, as in a crash of the interpreter, counts as a
-        failure.
+        (backend, passed, failed, skipped, seconds, whether all is well). A run that
+        ends without a report, as in a crash of the interpreter, counts as a failure.
     """
     print(f"\n=== {backend} ===", flush=True)
     workers = min(4, usable_cores())
@@ -127,14 +122,13 @@ def run(backend, pytest_arguments, quick, parts):
     }
     began = time.monotonic()
     passed = failed = skipped = 0
-    times = {}
     with tempfile.TemporaryDirectory() as folder:
         # Many tests compile what another one, in this process or not, has compiled. (A
         # file that is half written is told of, and compiled anew.)
         environment.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(folder) / "jax"))
         environment.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
         environment.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
-        command = [sys.executable, "-m", "pytest", "-q"]
+        command = [sys.executable, "-m", "pytest", "-q", "--durations=25"]
         command += [f"--numprocesses={workers}", "--dist=loadfile"]
         command += ["--no-loadscope-reorder"]  # tests/conftest.py has the order
         for place, part in enumerate(parts):
@@ -145,10 +139,8 @@ def run(backend, pytest_arguments, quick, parts):
             passed, skipped = passed + found[0], skipped + found[2]
             # 5: no test was found
             failed += found[1] or int(code not in (0, 5))
-            times |= durations(report)
     well = failed == 0 and passed > 0
-    seconds = time.monotonic() - began
-    return backend, passed, failed, skipped, seconds, well, times
+    return backend, passed, failed, skipped, time.monotonic() - began, well
 
 
 def counts(report):
@@ -170,47 +162,6 @@ def counts(report):
         for kinds in cases.values()
     )
     return len(cases) - failed - skipped, failed, skipped
-
-
-def durations(report):
-    """The seconds of each test of a JUnit report, as it names them, with what is set up
-    for it: dict of (class, name) to float."""
-    times = collections.Counter()
-    if report.is_file():
-        for case in ElementTree.parse(report).iter("testcase"):
-            name = case.get("classname", ""), case.get("name", "")
-            times[name] += float(case.get("time", 0))
-    return times
-
-
-def slowest(times, count=25):
-    """The slowest tests as lines of text.
-
-    Args:
-        times: dict of backend to `durations`.
-        count: int, how many.
-    """
-    rows = [(t, b, *name) for b, own in times.items() for name, t in own.items()]
-    lines = [f"\nThe slowest {min(count, len(rows))} of {len(rows)} tests"]
-    for seconds, backend, place, name in sorted(rows, reverse=True)[:count]:
-        place = place.removeprefix("tests.").replace(".", "/")
-        lines.append(f"{seconds:>7.1f} s  {backend:<12}{place}::{name}")
-    return "\n".join(lines)
-
-
-def folders(times):
-    """The seconds of each folder of tests under each backend, as lines of text; those
-    of tests that ran at the same time are added up."""
-    totals = collections.Counter()
-    for backend, own in times.items():
-        for (place, _), seconds in own.items():
-            folder = place.split(".")[1:-1] or ["."]
-            totals["/".join(folder), backend] += seconds
-    lines = [f"\n{'seconds of':<14}" + "".join(f"{b:>12}" for b in times)]
-    for folder in sorted({name for name, _ in totals}):
-        row = "".join(f"{totals[folder, backend]:>12.0f}" for backend in times)
-        lines.append(f"{folder:<14}{row}")
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ def main(argv=None):
     add("--page", action="store_true", help="write the page")
     arguments = parser.parse_args(argv)
     if arguments.page:
-        from tools.papers.page import write_page
+        from tools.papers.study_page import write_page
 
         write_page()
         return 0
