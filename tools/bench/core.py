@@ -1,4 +1,4 @@
-"""Parts that benchmarks share: timing, processes, the machine's load, arguments."""
+"""Parts that benchmarks share: timing, processes, the load (Linux), arguments."""
 
 import argparse
 import importlib.metadata
@@ -162,18 +162,15 @@ class Meter:
             b - a for a, b in zip(self.began, self._now(), strict=True)
         )
         self.found = {"seconds": wall, "own_cores": own / wall}
-        if busy:
-            self.found["other_cores"] = max(0.0, busy - own) / wall
-            self.found["stolen_cores"] = steal / wall
+        self.found["other_cores"] = max(0.0, busy - own) / wall
+        self.found["stolen_cores"] = steal / wall
 
     @staticmethod
     def _now():
         t = os.times()
         own = t.user + t.system + t.children_user + t.children_system
-        busy = steal = 0.0
-        if os.path.exists("/proc/stat"):
-            with open("/proc/stat") as file:
-                busy, steal = processor_times(file.readline())
+        with open("/proc/stat") as file:
+            busy, steal = processor_times(file.readline())
         return time.monotonic(), own, busy, steal
 
 
@@ -194,12 +191,8 @@ def note(load):
 
 
 def processor():
-    """The CPU's name, where Linux tells."""
-    try:
-        text = Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return platform.processor() or platform.machine()
-    found = re.search(r"model name\s*:\s*(.+)", text)
+    """The CPU's name, where Linux has one."""
+    found = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
     return found[1] if found else platform.machine()
 
 
@@ -210,15 +203,8 @@ def versions(*packages):
 
 def peak_memory():
     """The most memory that this process has had, in MB."""
-    try:
-        with open("/proc/self/status") as file:
-            line = next(line for line in file if line.startswith("VmHWM"))
-        return int(line.split()[1]) / 2**10
-    except (OSError, StopIteration):
-        import resource  # Windows lacks it
-
-    unit = 2**20 if sys.platform == "darwin" else 2**10
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+    found = re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())
+    return int(found[1]) / 2**10
 
 
 # === Workers that translate ===

@@ -13,12 +13,10 @@ A target is a server or a model in this process, asked by `--model` and `--signa
 For each number of clients, threads with a connection of their own, and each batch size:
 sentences of mixed lengths are taken from the file in their order, and each client sends
 a request when its last one is answered, until all --requests are sent or a row has
-taken --limit seconds. With --overload as many clients as requests in
-flight allow send `--overload` times as many requests a second as were answered at most.
-With --new-version or --kill the largest number of clients sends requests for about
---seconds; halfway a version is added or a process of the server is killed, and the row
-lasts until that is done. Its errors are lost requests; with --kill, clients send again
-what the killed process had.
+taken --limit seconds. With --new-version or --kill the largest number of clients sends
+requests for about --seconds; halfway a version is added or a process of the server is
+killed, and the row lasts until that is done. Its errors are lost requests; with --kill,
+clients send again what the killed process had.
 Prints a row of a Markdown table for each: requests, answers, errors by code, seconds,
 requests and sentences a second, p50, p95, p99 and the slowest in milliseconds (of
 answers alone), MB of the server's processes at most (--pid), and texts that got more
@@ -72,8 +70,7 @@ def main(argv=None):
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 64])
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 8])
     parser.add_argument("--timeout", type=float, default=30.0)
-    parser.add_argument("--overload", type=float, help="such as 3, times the capacity")
-    text = "of an overload, a new version, a kill"
+    text = "of a new version, a kill"
     parser.add_argument("--seconds", type=float, default=30.0, help=text)
     text = "the served model's folder: a copy of its newest version becomes the next"
     parser.add_argument("--new-version", type=Path, metavar="FOLDER", help=text)
@@ -97,11 +94,6 @@ def main(argv=None):
             run = Run(make, clients, jobs, arguments.pid, limit=arguments.limit)
             capacity[batch] = max(capacity[batch], len(run.seconds) / run.wall)
             print(run.row(target, batch), flush=True)
-        for batch in arguments.batches if arguments.overload else ():
-            rate = arguments.overload * capacity[batch]
-            jobs = take(texts, batch, int(rate * arguments.seconds))
-            run = Run(make, min(512, len(jobs)), jobs, arguments.pid, rate)
-            print(run.row(f"{target} at {rate:.0f}/s", batch), flush=True)
         for batch in arguments.batches:
             most = max(arguments.clients)
             # Enough for each client to send one before the event and one after it.
@@ -151,8 +143,6 @@ class Run:
         clients: threads.
         jobs: the texts of each request.
         pid: process whose memory is watched, with that of its children.
-        rate: requests a second at which they are sent, however long answers take;
-            None for one after the other.
         halfway: function called when half of the requests have ended, answered or not.
             The clients repeat that half until it returns, then send the rest.
         limit: seconds after which no further requests are sent; None for no limit.
@@ -160,20 +150,17 @@ class Run:
     An error of a client that is no `ServingError` is raised when the others have ended.
     """
 
-    def __init__(
-        self, make, clients, jobs, pid=None, rate=None, halfway=None, limit=None
-    ):
-        self.clients, self.memory = clients, 0
-        self.rate, self.limit = rate, limit
+    def __init__(self, make, clients, jobs, pid=None, halfway=None, limit=None):
+        self.clients, self.memory, self.limit = clients, 0, limit
         self.seconds, self.errors = [], collections.Counter()
         self.found = collections.defaultdict(set)
         happened, half = threading.Event(), (len(jobs) + 1) // 2
         requests = around(happened, jobs[:half], jobs[half:]) if halfway else jobs
-        self._waiting, self._lock = iter(enumerate(requests)), threading.Lock()
+        self._waiting, self._lock = iter(requests), threading.Lock()
 
         def open_one(_):
             ask = make()
-            with contextlib.suppress(ServingError):  # of an overloaded server
+            with contextlib.suppress(ServingError):
                 ask(jobs[0])
             return ask
 
@@ -202,13 +189,10 @@ class Run:
         """Sends requests while there are any."""
         while True:
             with self._lock:
-                place, texts = next(self._waiting, (0, None))
+                texts = next(self._waiting, None)
             start = time.perf_counter()
             if texts is None or (self.limit and start - self._began >= self.limit):
                 return
-            if self.rate:
-                time.sleep(max(0, self._began + place / self.rate - start))
-                start = time.perf_counter()
             try:
                 answers = ask(texts)
             except ServingError as error:

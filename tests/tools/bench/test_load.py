@@ -65,18 +65,6 @@ def test_errors_are_counted_by_code(server):
     assert "1 INVALID_ARGUMENT, 1 UNAVAILABLE" in run.row("x", 1)
 
 
-def test_an_overload_sends_at_its_rate():
-    lock, answered = threading.Lock(), []
-
-    def ask(texts):
-        with lock:
-            answered.append(texts)
-        return texts
-
-    run = load.Run(lambda: ask, 8, load.take(TEXTS, 1, 50), rate=100.0)
-    assert run.wall >= 0.49 and len(run.seconds) == 50
-
-
 def test_different_answers_are_seen():
     answers = iter("ABCDEFGH")
     run = load.Run(lambda: lambda texts: [next(answers)], 1, [["a"], ["b"], ["a"]])

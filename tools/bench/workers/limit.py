@@ -94,20 +94,17 @@ def main(argv=None):
             found = statistics.median(measure(*sizes, args.seconds / 3, count))
             own.setdefault(name, []).append(found)
             spent += times * 2 * count * m * k * n / found
-    print(
-        json.dumps(
-            {
-                "large": large,
-                "operations_per_token": training_operations(*shape)
-                / (args.batch * args.target),
-                "limit": limit(rate, *shape),
-                "own": own,
-                "limit_at_own_shapes": args.batch * round(args.target) / spent,
-                "threads": torch.get_num_threads(),
-                "versions": {"torch": torch.__version__},
-            }
-        )
-    )
+    found = {
+        "large": large,
+        "operations_per_token": training_operations(*shape)
+        / (args.batch * args.target),
+        "limit": limit(rate, *shape),
+        "own": own,
+        "limit_at_own_shapes": args.batch * round(args.target) / spent,
+        "threads": torch.get_num_threads(),
+        "versions": {"torch": torch.__version__},
+    }
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":
