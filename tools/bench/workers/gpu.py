@@ -240,12 +240,8 @@ def of_training(args):
     steps = args.steps
     clock = Clock(len(batches), [steps, 2 * steps, 3 * steps])
     with contextlib.suppress(Done):
-        trained.fit(
-            batches,
-            epochs=1 + 3 * steps // len(batches),
-            callbacks=[clock],
-            verbose=0,
-        )
+        epochs = 1 + 3 * steps // len(batches)
+        trained.fit(batches, epochs=epochs, callbacks=[clock], verbose=0)
     seconds = min(np.diff(clock.times))
     tokens = steps * args.batch_size * (LENGTH + 1)
     plain = repeated(functools.partial(plain_step, trained, batches), 5)
@@ -273,14 +269,10 @@ def of_decoding(args):
     count = 8 if args.size == "dry" else 1000
     rng = np.random.default_rng(5)
     sources = rng.integers(4, sizes["vocabulary_size"], (count, 15)).tolist()
+    rest = 16, args.batch_size
     calls = {
         f"beam {beam}": functools.partial(
-            search_ids,
-            model,
-            sources,
-            BeamSearch(beam, min_length=16),
-            16,
-            args.batch_size,
+            search_ids, model, sources, BeamSearch(beam, min_length=16), *rest
         )
         for beam in (1, 5)
     }
