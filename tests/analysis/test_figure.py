@@ -111,7 +111,8 @@ def test_several_side_by_side():
     assert boxes[0].y1 == pytest.approx(boxes[1].y1) and boxes[0].x1 < boxes[1].x0
     assert boxes[3].x0 == pytest.approx(boxes[1].x0) and boxes[3].y1 < boxes[1].y0
     size = figure.get_size_inches()
-    cells = [np.array(boxes[i].size) * size / (4, 3) for i in (0, 1, 3)]
+    spans = [np.ptp([axes.get_xlim(), axes.get_ylim()], axis=1) for axes in figure.axes]
+    cells = [np.array(boxes[i].size) * size / spans[i] for i in (0, 1, 3)]
     np.testing.assert_allclose(cells, cells[0][0])  # squares of one size
     assert [t.get_text() for t in figure.axes[1].texts] == ["no attention"]
     assert [t.get_text() for t in figure.axes[2].texts] == ["nothing to align"]
@@ -128,7 +129,8 @@ def long_record(count, letters):
 def test_no_text_covers_another(count, letters):
     places = {"focus": np.ones(4), "windows": np.array([[0, 2]] * 4)}
     records = [long_record(count, letters), record(**places)]
-    figure = plots.plot_alignments(records, ["ein langer Titel"] * 2)
+    title = "ein Titel, der breiter als das Bild unter ihm ist"
+    figure = plots.plot_alignments(records, [title] * 2)
     assert len(figure.legends[0].get_texts()) == 3
     figure.draw_without_rendering()
     texts = [text for axes in figure.axes for text in axes.texts]

@@ -55,6 +55,7 @@ def test_what_is_unknown_imports_no_keras(words, backend, message):
         (presets.PresetError("x.h5 is\naltered"), 1, "x.h5 is altered"),
         (RuntimeError("boom"), 1, "RuntimeError: boom"),
         (OSError("disk"), 1, "disk"),
+        (FileNotFoundError(2, "No such file", "runs/a"), 2, "No such file: 'runs/a'"),
         (DownloadError("no network"), 1, "no network"),  # a ValueError too
         (ImportError("no sacrebleu"), 1, "no sacrebleu"),
         (KeyboardInterrupt(), 130, "interrupted"),

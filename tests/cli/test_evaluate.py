@@ -111,6 +111,7 @@ def test_evaluate_says_what_it_needs(words, message, request, capsys, monkeypatc
     if words.startswith("fake"):
         request.getfixturevalue("corpus")
     monkeypatch.setattr(loading, "load", lambda _: pytest.fail("loaded"))
+    monkeypatch.delattr("zoo.data.own", raising=False)  # as in a fresh process
     assert main(["evaluate", *words.split()]) == 2
     assert message in capsys.readouterr().err
 

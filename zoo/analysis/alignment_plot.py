@@ -28,6 +28,7 @@ _FOCUS = {
 _END = {"marker": "|", "ms": 9, "color": _MARK, "mew": 1.3, "ls": ""}
 _COLOURS = "Blues"  # its darkness grows all the way: as clear in grey
 _LONGEST = 24  # characters of a label
+_EMPTY = "nothing to align"
 NUMBER_KEY = "number = attention in % (blank below 5)"
 FOCUS_KEY = "$p_t$ = source position that the attention centres on"
 WINDOW_KEY = "end of the window $[p_t - D, p_t + D]$: no attention beyond it"
@@ -190,7 +191,7 @@ def draw(axes: Any, panel: Panel, size: float, families: list[str]) -> None:
     axes.set_title(panel.title, loc="left", **{**font, "size": size + 1})
     if panel.empty:
         axes.axis("off")
-        axes.text(0, 1, "nothing to align", va="top", transform=axes.transAxes, **font)
+        axes.text(0, 1, _EMPTY, va="top", transform=axes.transAxes, **font)
         return
     axes.pcolormesh(
         [i - 0.5 for i in range(width + 1)],
@@ -269,17 +270,20 @@ def lay_out(panels: list[Panel], families: list[str], count: int) -> Any:
     count = min(count, len(panels))
     lines = [panels[i : i + count] for i in range(0, len(panels), count)]
     stacks = [panels[i::count] for i in range(count)]
-    wide = [max(len(p.columns) for p in stack) or 1 for stack in stacks]
+    wide = [float(max(len(p.columns) for p in stack) or 1) for stack in stacks]
     high = [max(len(p.rows) for p in line) or 1 for line in lines]
     cell = min(0.32, max(0.19, 9 / max(sum(wide), sum(high))))
     size = 9 if cell > 0.22 else 8
     # Inches of the labels, about; the layout measures them.
     left = sum(_longest([p.rows for p in stack], size) for stack in stacks)
     top = sum(_longest([p.columns for p in line], size) + 0.25 for line in lines)
-    titles = sum(_longest([[p.title] for p in stack], size + 1) for stack in stacks)
+    # A column has room for its titles, too.
+    for number, stack in enumerate(stacks):
+        titles = [[panel.title, _EMPTY * panel.empty] for panel in stack]
+        wide[number] = max(wide[number], _longest(titles, size + 1) / cell)
     keys = _keys(panels)
     words = max((_longest([[key.get_label()]], size) for key in keys), default=0)
-    width = max(cell * sum(wide) + left, titles, 0.8 * words)
+    width = max(cell * sum(wide) + left, 0.8 * words)
     height = cell * sum(high) + top + 0.2 * len(keys) + 0.2
     figure = new_figure(width, height, layout="compressed")
     figure.get_layout_engine().set(w_pad=0.06, h_pad=0.06)

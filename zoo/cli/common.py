@@ -66,6 +66,8 @@ def exit_code(command: Callable[[], int | None]) -> int:
 
 def _is_bad_input(error):
     """Returns whether it is the input's fault, not a file's or the network's."""
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return True
     failed = isinstance(error, (OSError, PresetError))
     failed = failed and not isinstance(error, FileNotFoundError)
     return isinstance(error, ValueError) and not failed
