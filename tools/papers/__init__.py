@@ -1,1 +1,1 @@
-"""The papers' claims, judged with several seeds: `python -m tools.papers.study`."""
+"""The papers' findings, checked on the presets: `python -m tools.papers.reproduce`."""

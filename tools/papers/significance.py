@@ -29,8 +29,8 @@ import numpy as np
 from scipy import stats
 
 from tools.papers.counts import measure_of
+from tools.papers.verdicts import SURE
 
-SURE = 0.05  # p of a difference above which it may be chance
 LEAST = 3  # seeds below which nothing is said
 POWER = 0.8  # chance with which a difference is to be found
 DRAWS = 1000  # samples of sentences

@@ -26,9 +26,11 @@ import numpy as np
 
 from tools import ROOT
 from tools.papers import aligner
-from tools.papers.arms import ARMS, BLOCK, SEEDS, SEGMENT, choices, digest, plan
+from tools.papers.arms import ARMS, SEEDS, SEGMENT, choices, digest, plan
 from tools.papers.counts import MEASURES, bleu_counts, pack, reading_counts
+from tools.papers.reproduce import DECODING, TRAINING, digest_of_zoo
 from tools.papers.study_table import append, read
+from tools.papers.verdicts import BLOCK
 from zoo.backend import configured_backend
 from zoo.training.config import checkpoints, clear, commit, cpu, to_jsonable
 
@@ -43,7 +45,7 @@ def main(argv=None):
     add("--page", action="store_true", help="write the page")
     arguments = parser.parse_args(argv)
     if arguments.page:
-        from tools.papers.study_page import write_page
+        from tools.papers.page import write_page
 
         write_page()
         return 0
@@ -146,6 +148,7 @@ def _row(name, seed, work):
         "digest": digest(name),
         "command": shlex.join(parts),
         "commit": commit(),
+        "code": digest_of_zoo((*TRAINING, *DECODING))[:12],
         "machine": f"{cpu()}, Keras {keras.__version__}",
         "date": datetime.date.today().isoformat(),
     }

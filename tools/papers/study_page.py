@@ -1,53 +1,29 @@
-"""The sections of docs/reproduction.md that the study writes.
+"""The study's part of docs/reproduction.md, and the table of verdicts."""
 
-The others, of the presets and their pictures, are the record of
-`tools.papers.reproduce` at the commit that the page names.
-"""
-
-import json
 import math
-import re
 
 import numpy as np
 
-from tools import ROOT, markdown
+from tools import markdown
 from tools.papers.arms import ARMS, EPOCHS, SEEDS, plan
 from tools.papers.claims import CLAIMS
 from tools.papers.counts import measure_of
-from tools.papers.significance import LEAST, POWER, SURE, UNTOLD, verdict
-from tools.papers.study_pictures import draw, pictures, runs_of
-from tools.papers.study_table import read
+from tools.papers.significance import (
+    LEAST,
+    POWER,
+    UNTOLD,
+    verdict,
+)
+from tools.papers.study_pictures import pictures, runs_of
+from tools.papers.verdicts import SURE, format_p
 
-PAGE = ROOT / "docs" / "reproduction.md"
 COMMAND = "KERAS_BACKEND=jax OMP_NUM_THREADS=1 python -m tools.papers.study"
 PUBLISHED = {"location": "0.39", "local_m": "0.34", "local_p": "0.36"}  # AER
 SHOWN = 3  # contrasts of a claim that are shown one by one
 
 
-def write_page(path=PAGE):
-    """Writes the study's sections of the page anew, and its pictures beside it.
-
-    Args:
-        path: the page. Its folder has reproduction/presets.json, with the presets'
-            verdicts, and reproduction/study.jsonl.
-    """
-    folder = path.with_suffix("")
-    presets = json.loads((folder / "presets.json").read_text(encoding="utf-8"))
-    results, failed = read(folder / "study.jsonl")
-    draw(results, folder)
-    text = path.read_text(encoding="utf-8")
-    for blocks in (
-        ["## The papers' claims", *method(), claims(results, presets["claims"])],
-        study(results, failed),
-    ):
-        section = "\n\n".join(blocks) + "\n\n"
-        old = re.search(rf"^{blocks[0]}\n.*?(?=^## )", text, re.DOTALL | re.MULTILINE)
-        text = text[: old.start()] + section + text[old.end() :]
-    path.write_text(text, encoding="utf-8")
-
-
 def study(results, failed):
-    """The study's own section of the page, a list of Markdown blocks.
+    """The study's own part of the page, a list of Markdown blocks.
 
     Args:
         results, failed: of `tools.papers.study_table.read`.
@@ -168,7 +144,7 @@ def _alignments(results):
 
 
 def method():
-    """How claims are judged, in words."""
+    """How the study judges, in words."""
     return (
         "[The study](#several-seeds) trains five models of each kind, an arm. A "
         "difference is taken seed by seed; its error has two parts, the spread over "
@@ -177,10 +153,7 @@ def method():
         f"holds or does not if p is below {SURE}, with {LEAST} seeds or more; if no "
         "difference were real, up to one claim in twenty would still get a verdict. "
         "Undecided claims give the detectable difference, the least that these seeds "
-        f"find with a chance of {POWER:.0%}.",
-        "The last column compares the bundled presets, one seed each: a difference in "
-        f"BLEU counts if p is below {SURE} on both test sets (sacreBLEU's paired "
-        "bootstrap), which says nothing about other seeds.",
+        f"find with a chance of {POWER:.0%}."
     )
 
 
@@ -229,7 +202,7 @@ def _figure(contrast, one, told):
     if one.seeds < 2:
         return words
     words += f" ± {one.interval:.{digits}f}"
-    words += "" if one.p < 0.001 else f" (p {one.p:.3f})"
+    words += "" if one.p < 0.001 else f" ({format_p(one.p)})"
     if told != UNTOLD or one.seeds < LEAST or (one.p < SURE and one.mean > 0):
         return words
     return f"{words}, detectable {one.detectable():.{digits}f}"

@@ -3,10 +3,10 @@
 from tools.papers.arms import ARMS
 from tools.papers.claims import CLAIMS
 from tools.papers.counts import bleu_between
+from tools.papers.pictures import OTHERS, SHOWN, save
 from tools.papers.significance import LEAST, estimate, over_seeds
 from zoo.analysis.figure import DARK, FAINT, draw_plainly, new_figure
 
-SHOWN, OTHERS = "#1f5fa8", "#c4c4c4"
 # Words of a source: the first and the last of each part of the test set.
 SPANS = ((1, 8), (9, 10), (11, 12), (13, 15), (16, 99))
 IN_BLEU = ("bleu", "beam 1", "beam 2", "beam 12", "drop", "held")
@@ -66,14 +66,6 @@ def draw(results, folder):
             file.unlink()
     for name, _, figure in made:
         save(figure(results), folder / name)
-
-
-def save(figure, path):
-    """Writes a picture, an unchanged one as an unchanged file."""
-    import matplotlib
-
-    with matplotlib.rc_context({"svg.hashsalt": "zoo"}):
-        figure.savefig(path, metadata={"Date": None})
 
 
 def runs_of(results, arm):

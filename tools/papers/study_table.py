@@ -19,8 +19,9 @@ class Result:
         row: dict of "arm", "seed", "counts" (dict of their kind to what `pack` made),
             "scores" (dict of str to float), "parameters", "settings", "digest" (see
             `tools.papers.arms.digest`), "seconds" of training, "command", "commit",
-            "machine" and "date"; "failed" with the reason instead of counts and scores
-            where training broke off.
+            "code" (sha256 of the code that it depends on), "machine" and "date";
+            "failed" with the reason instead of counts and scores where training broke
+            off.
     """
 
     row: dict

@@ -101,7 +101,7 @@ def test_a_run_leaves_its_line_and_its_preset(tmp_path, table, monkeypatch):
     assert row["settings"]["model"]["hidden_dim"] == 16
     assert row["command"].endswith("python -m tools.papers.study --run short 3")
     assert set(row["counts"]) == {"beam 5", "reading", "links"}
-    assert row["seconds"] >= 0
+    assert row["seconds"] >= 0 and len(row["code"]) == 12
     with pytest.warns(UserWarning, match="has no card.json"):
         model = zoo.load(tmp_path / "short-3" / "preset" / "study")
     assert row["parameters"] == model.count_params()

@@ -262,7 +262,7 @@ def paper(
 # === Cards ===
 
 # Weaknesses of some models: fewer than 0.8 words for each of the reference's on four
-# captions in one source (docs/reproduction.md), and those seen in bad output.
+# captions in one source (tools.papers.reproduce), and those seen in bad output.
 SHORT = (
     "What is longer than its training sentences, as several captions in one text, "
     "comes out too short."
