@@ -255,6 +255,13 @@ def test_resume_refuses_other_choices(calls, begun, capsys, options, message):
 def test_resume_refuses_what_is_no_run_of_this_recipe(calls, begun, tmp_path, capsys):
     assert calls.start("--resume", tmp_path / "nowhere") == 2
     assert "not the folder of a run" in capsys.readouterr().err
+    config = begun[0] / "config.json"
+    text, backend = config.read_text("utf-8"), keras.backend.backend()
+    other = "jax" if backend != "jax" else "torch"
+    config.write_text(text.replace(f'"backend": "{backend}"', f'"backend": "{other}"'))
+    assert calls.start("--resume", begun[0]) == 2
+    assert f"KERAS_BACKEND={other}. Received: {backend}" in capsys.readouterr().err
+    config.write_text(text)
     calls.recipe = dataclasses.replace(calls.recipe, name="other")
     assert calls.start("--resume", begun[0]) == 2
     assert "a run of the recipe my_recipe. Received: other" in capsys.readouterr().err

@@ -126,11 +126,11 @@ def scale_names(recipe: Any) -> list[str]:
 def parse(recipe: Any, argv: Sequence[str]) -> Arguments:
     """Reads the command line of a recipe, without the program's name.
 
-    `--resume DIR` takes the arguments from the run in DIR, and its backend, unless the
-    environment or an imported Keras asks for another. Its checkpoint refuses others.
+    `--resume DIR` takes the arguments from the run in DIR, and its backend.
 
     Raises:
-        ConfigurationError: if DIR holds no run of this recipe.
+        ConfigurationError: if DIR holds no run of this recipe, or one of another
+            backend than the environment or an imported Keras asks for.
         SystemExit: for `--help`, and with code 2 for bad arguments.
     """
     parser = _parser(recipe)
@@ -196,8 +196,15 @@ def _read_run(recipe, folder):
             f"the text of the run in {folder} came from a Python program: call "
             "zoo.train again with the same arguments"
         )
-    if not os.environ.get("KERAS_BACKEND") and "keras" not in sys.modules:
-        os.environ["KERAS_BACKEND"] = configuration["backend"]
+    backend, chosen = configuration["backend"], os.environ.get("KERAS_BACKEND")
+    if "keras" in sys.modules:
+        chosen = sys.modules["keras"].config.backend()
+    if chosen and chosen != backend:
+        raise ConfigurationError(
+            f"the run in {folder} began under {backend}: resume it with "
+            f"KERAS_BACKEND={backend}. Received: {chosen}"
+        )
+    os.environ["KERAS_BACKEND"] = backend
     # Anything else in the file is ignored: it must not become an option.
     names = set(options_of(recipe)).difference(UNRECORDED)
     kept = configuration["arguments"].items()
