@@ -195,7 +195,7 @@ def test_without_an_epoch_there_is_nothing_to_report(tmp_path, capsys):
     (tmp_path / "log.csv").write_text(LOG.splitlines()[0] + "\n")
     with pytest.raises(FileNotFoundError, match="no epoch yet"):
         write_report(str(tmp_path))
-    assert main(["report", str(tmp_path / "none")]) == 1
+    assert main(["report", str(tmp_path / "none")]) == 2
     assert "log.csv" in capsys.readouterr().err
 
 
