@@ -26,7 +26,8 @@ extensions = [
 ]
 
 # === Pages ===
-exclude_patterns = [f"{pages.TABLES}/*"]  # included by the papers' pages
+# Tables are included by the papers' pages; lesson 10 leaves its runs.
+exclude_patterns = [f"{pages.TABLES}/*", "lessons/runs"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 highlight_language = "none"  # an indented block is a terminal, a table or a drawing
