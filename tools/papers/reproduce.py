@@ -74,7 +74,7 @@ def main(argv=None):
 
 
 def summary(results):
-    """What the page and docs/reproduction/presets.json have of the results."""
+    """The results that the page and docs/reproduction/presets.json hold."""
     names = "made bleu chrf lengths joined_sources joined beams ensemble perplexity"
     found = {name: results[name] for name in names.split() if name in results}
     tasks = results["artificial"]

@@ -115,7 +115,7 @@ class LowRank:
         return getattr(self, "_lora_enabled_layers", ())
 
     def _lora_variables(self, filepath):
-        """What LoRA added, by its name in files."""
+        """The variables that LoRA added, by their names in files."""
         if not self._lora_layers():
             raise ValueError(
                 "The model has no LoRA weights: call `enable_lora(rank)` first. "

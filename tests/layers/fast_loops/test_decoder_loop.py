@@ -164,7 +164,10 @@ def test_fixed_context_decoder(after):
     same(decoder.trainable_variables, fast, plain)
 
 
-@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="it has such")
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow",
+    reason="an axis without a length is TensorFlow's",
+)
 def test_noise_whose_width_is_not_known():
     """Hard attention's noise has a column for each source position."""
     import tensorflow as tf

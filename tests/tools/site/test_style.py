@@ -1,4 +1,4 @@
-"""The documents use none of the turns of phrase that `tools.site.style` lists."""
+"""Turns of phrase that `tools.site.style` finds in documents."""
 
 import pytest
 
@@ -7,10 +7,8 @@ from tools.site.style import TICS, documents, find, main
 pytestmark = pytest.mark.backend_free
 
 
-def test_the_documents_have_none(capsys):
-    paths = documents()
-    assert len(paths) > 40
-    assert main(paths) == 0, capsys.readouterr().out
+def test_the_documents_are_found():
+    assert len(documents()) > 40  # `make lint` checks them
 
 
 @pytest.mark.parametrize(

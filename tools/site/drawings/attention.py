@@ -15,23 +15,23 @@ def bahdanau():
     for one, other in zip(words, notes, strict=True):
         d.arrow(one, other)
     for one, other in zip(notes, notes[1:], strict=False):
-        d.path((one.x + 27, 274), (other.x - 27, 274))
-        d.path((other.x - 27, 286), (one.x + 27, 286))
+        d.arrow((one.x + 27, 274), (other.x - 27, 274))
+        d.arrow((other.x - 27, 286), (one.x + 27, 286))
     scores = d.row(xs, 205, [f"e_{{i{t}}}" for t in range(1, 5)], "attention")
     for one, other in zip(notes, scores, strict=True):
         d.arrow(one, other, kind="attend")
     soft = d.box(215, 145, "α_i = softmax(e_i)", "attention", 330, 30)
     for one in scores:
-        d.path(one, (one.x, 160), kind="attend")
+        d.arrow(one, (one.x, 160), kind="attend")
     total = d.circle(215, 85, "Σ", "attention", 34)
     d.arrow(soft, total, kind="attend")
-    d.path((390, 280), (410, 280), (410, 105), (232, 88), kind="faint")
-    d.path((377, 280), (390, 280), kind="faint", head=False)
+    d.arrow((390, 280), (410, 280), (410, 105), (232, 88), kind="faint")
+    d.arrow((377, 280), (390, 280), kind="faint", head=False)
     before, after = d.box(500, 205, "s_{i-1}"), d.box(600, 120, "s_i")
     y = d.box(600, 35, "y_i", "output")
-    d.path(before, (377, 205), kind="attend")
+    d.arrow(before, (377, 205), kind="attend")
     d.words(455, 190, "query")
-    d.path(total, (215, 35), (500, 35), (500, 112), (573, 118))
+    d.arrow(total, (215, 35), (500, 35), (500, 112), (573, 118))
     d.text(360, 22, "c_i")
     d.arrow(before, after)
     d.arrow(after, y)
@@ -58,20 +58,20 @@ def luong_global():
         d.arrow(one, other)
     weights = d.box(200, 145, "a_t = softmax(score(h_t, h̄_s))", "attention", 300, 32)
     for one in states:
-        d.path(one, (one.x, 161), kind="attend")
+        d.arrow(one, (one.x, 161), kind="attend")
     context = d.circle(200, 75, "Σ", "attention", 34)
     d.arrow(weights, context, kind="attend")
-    d.path((347, 220), (372, 220), (372, 108), (216, 81), kind="faint")
+    d.arrow((347, 220), (372, 220), (372, 108), (216, 81), kind="faint")
     word = d.box(520, 290, "y_{t-1}", "input")
     h = d.box(520, 220, "h_t")
     d.arrow(word, h)
-    d.arrow(d.point(430, 220), h)
+    d.arrow((430, 220), h)
     d.text(432, 238, "h_{t-1}", size=13)
-    d.path(h, (440, 200), (440, 145), weights, kind="attend")
+    d.arrow(h, (440, 200), (440, 145), weights, kind="attend")
     d.words(437, 128, "query")
     tilde = d.box(520, 100, "h̃_t = tanh([c_t; h_t] W_c)", "state", 230, 34)
     d.arrow(h, tilde)
-    d.path(context, (380, 75), (404, 92))
+    d.arrow(context, (380, 75), (404, 92))
     d.text(320, 60, "c_t")
     y = d.box(520, 35, "y_t", "output")
     d.arrow(tilde, y)
@@ -93,11 +93,11 @@ def luong_local():
                 place = whole - 2 + n / 20
                 bell = math.exp(-((place - centre) ** 2) / 2)
                 curve.append((60 + 56 * place, row - 26 - 46 * bell))
-            d.curve(curve)
+            d.arrow(*curve, kind="attend", head=False)
             name += ": p_t = S σ(tanh(h_t W_p) · v_p), and a Gaussian of σ = D / 2"
             d.text(60 + 56 * centre, row - 84, "p_t")
         else:
-            d.path((xs[whole], row - 52), (xs[whole], row - 24), kind="attend")
+            d.arrow((xs[whole], row - 52), (xs[whole], row - 24), kind="attend")
             d.text(xs[whole], row - 64, "p_t")
         d.words(36, top + 6, name, anchor="start")
     d.words(60 + 56 * 5, 322, "dashed: p_t, rounded down, and D = 2 words to each side")
@@ -116,16 +116,16 @@ def input_feeding():
         d.arrow(word, h)
         d.arrow(h, attend, kind="attend")
         d.arrow(attend, tilde)
-        d.path((x - 22, 188), (x - 78, 160), (x - 78, 90), (x - 27, 74))
+        d.arrow((x - 22, 188), (x - 78, 160), (x - 78, 90), (x - 27, 74))
         d.arrow(tilde, y)
         columns.append((h, tilde))
     (h, tilde), (after, _) = columns
     d.arrow(h, after)
-    d.path(tilde, (270, 70), (270, 245), (414, 245), (414, 223), kind="attend")
+    d.arrow(tilde, (270, 70), (270, 245), (414, 245), (414, 223), kind="attend")
     d.words(263, 167, "input\nfeeding", anchor="end")
     d.words(66, 125, "[c_t; h_t]", anchor="end")
     d.text(62, 190, "h_{t-1}", size=13)
-    d.arrow(d.point(40, 205), h)
+    d.arrow((40, 205), h)
     return d
 
 
@@ -140,18 +140,18 @@ def lstmn():
     d.words(45, 122, "hidden\ntape")
     weights = d.box(222, 200, "softmax over the tape", "attention", 300, 32)
     for one in h:
-        d.path((one.x, 147), (one.x, 184), kind="attend")
+        d.arrow((one.x, 147), (one.x, 184), kind="attend")
     sums = d.box(450, 100, "h̃_t, c̃_t", "attention", 90, 40)
-    d.path(weights, (450, 200), sums, kind="attend")
+    d.arrow(weights, (450, 200), sums, kind="attend")
     for one in (c[3], h[3]):
-        d.path(one, (405, 92 if one is c[3] else 108))
+        d.arrow(one, (405, 92 if one is c[3] else 108))
     last, x = d.box(160, 290, "h̃_{t-1}"), d.box(284, 290, "x_t", "input")
     for one in (last, x):
-        d.path(one, (one.x, 216), kind="attend")
+        d.arrow(one, (one.x, 216), kind="attend")
     cell = d.box(560, 200, "LSTM\ngates", "gate", 70, 50)
     d.arrow(sums, cell)
-    d.path((311, 290), (560, 290), cell)
-    d.path((560, 175), (560, 30), (335, 30), (335, 53))
+    d.arrow((311, 290), (560, 290), cell)
+    d.arrow((560, 175), (560, 30), (335, 30), (335, 53))
     d.words(470, 20, "h_t and c_t join the tapes")
     return d
 
@@ -174,21 +174,21 @@ def show_attend_tell():
             )
     d.words(110, 240, "a convolutional net makes\nan annotation a_i of each place")
     soft = d.circle(300, 140, "Σ", "attention", 36)
-    d.path((190, 140), soft, kind="attend")
+    d.arrow((190, 140), soft, kind="attend")
     d.text(245, 124, "α_{ti}")
     cells = d.row([420, 520, 620], 170, ["h_1", "h_2", "h_3"], "state")
     words = d.row([420, 520, 620], 70, ["a", "red", "circle"], "output", width=64)
     d.arrow(soft, cells[0])
     for number, x, y in ((1, 350, 140), (2, 536, 222), (3, 636, 222)):
         d.text(x, y, f"z_{number}")
-    d.path((300, 158), (300, 245), (620, 245), head=False)
+    d.arrow((300, 158), (300, 245), (620, 245), head=False)
     for cell, word in zip(cells, words, strict=True):
         d.arrow(cell, word)
         if cell is not cells[0]:
-            d.path((cell.x, 245), cell)
+            d.arrow((cell.x, 245), cell)
     d.arrow(cells[0], cells[1])
     d.arrow(cells[1], cells[2])
-    d.path((420, 187), (420, 215), (318, 215), (304, 158), kind="attend")
+    d.arrow((420, 187), (420, 215), (318, 215), (304, 158), kind="attend")
     d.words(372, 204, "h_{t-1} asks")
     return d
 
@@ -204,7 +204,7 @@ def transformer():
             d.arrow(one, other)
             side = x + (110 if kind == "left" else -110)
         for node in nodes:
-            d.path(
+            d.arrow(
                 (x, node.y + 24),
                 (side, node.y + 24),
                 (side, node.y - 24),
@@ -234,7 +234,7 @@ def transformer():
         d.arrow(word, nodes[0])
     memory = d.box(160, 150, "memory", "memory", 90)
     d.arrow(left[-1], memory)
-    d.path(memory, (310, 150), (310, 273), right[1], kind="attend")
+    d.arrow(memory, (310, 150), (310, 273), right[1], kind="attend")
     d.words(314, 205, "K, V", anchor="start")
     softmax = d.box(460, 100, "softmax(x Eᵀ)", "output", 150)
     d.arrow(right[-1], softmax)
@@ -253,13 +253,13 @@ def multi_head():
         d.box(310 + shift, 200 - shift, "", "attention", 400, 40)
     d.text(310, 200, "softmax(Q Kᵀ / √d_k) V")
     for x in (150, 310, 470):
-        d.path((x, 263), (x, 220))
+        d.arrow((x, 263), (x, 220))
     d.words(545, 186, "h heads", anchor="start")
     join = d.box(310, 115, "[head_1; …; head_h]", "memory", 220)
-    d.path((310, 164), join)
+    d.arrow((310, 164), join)
     output = d.box(310, 45, "× W^O", "output", 90)
     d.arrow(join, output)
-    d.arrow(output, d.point(310, 6))
+    d.arrow(output, (310, 6))
     return d
 
 
@@ -269,12 +269,12 @@ def query_key_value():
     keys = d.row([220, 300, 380], 190, ["k_1", "k_2", "k_3"], "memory")
     values = d.row([220, 300, 380], 60, ["v_1", "v_2", "v_3"], "memory")
     weights = d.box(300, 125, "score → softmax", "attention", 220, 32)
-    d.path(query, (80, 125), weights, kind="attend")
+    d.arrow(query, (80, 125), weights, kind="attend")
     for key, value in zip(keys, values, strict=True):
-        d.path(key, (key.x, 141), kind="attend")
-        d.path((value.x, 109), value, kind="attend")
+        d.arrow(key, (key.x, 141), kind="attend")
+        d.arrow((value.x, 109), value, kind="attend")
     total = d.circle(500, 60, "Σ", "attention", 36)
-    d.path((407, 60), total)
+    d.arrow((407, 60), total)
     d.arrow(total, d.box(580, 60, "c", "output", 44))
     d.words(80, 225, "what is asked")
     d.words(300, 225, "what is compared")

@@ -16,7 +16,6 @@ KINDS = {
     "attention": ("#fde8cf", "#c2701c", "#57330d", "#f0ab62"),
     "output": ("#eadff5", "#7647a8", "#3a2357", "#b795dc"),
     "gate": ("#fbe0e3", "#b8404f", "#57212a", "#e68a96"),
-    "plain": ("none", "none", "none", "none"),
 }
 SIZE = 15
 _MARK = re.compile(r"([_^])(?:\{([^}]*)\}|(.))")
@@ -76,10 +75,6 @@ class Drawing:
         self.text(x, y, text)
         return Node(x, y, size, size, True)
 
-    def point(self, x, y):
-        """A `Node` without a size, to draw lines through."""
-        return Node(x, y, 0.01, 0.01)
-
     def row(self, xs, y, texts, kind="state", **size):
         """Boxes side by side; returns their `Node`s."""
         return [
@@ -102,42 +97,17 @@ class Drawing:
                 x, y + number * size * 1.3, line, size=size, anchor=anchor, kind="words"
             )
 
-    def arrow(self, start, end, *, bend=0.0, kind="flow", label=None, head=True):
-        """An arrow from node to node; `bend` pushes its middle to the left of it.
+    def arrow(self, *points, kind="flow", head=True):
+        """An arrow through nodes and (x, y) points; its ends are cut at nodes' edges.
 
         Kinds: "flow", "attend" (drawn as attention) and "faint" (dashed).
         """
-        middle = ((start.x + end.x) / 2, (start.y + end.y) / 2)
-        dx, dy = end.x - start.x, end.y - start.y
-        length = math.hypot(dx, dy) or 1
-        control = (middle[0] + bend * dy / length, middle[1] - bend * dx / length)
-        first, last = start.edge(*control), end.edge(*control)
-        if not bend:
-            first, last = start.edge(end.x, end.y), end.edge(start.x, start.y)
-        path = f"M{first[0]:.1f} {first[1]:.1f}"
-        path += f" Q{control[0]:.1f} {control[1]:.1f} " if bend else " L"
-        path += f"{last[0]:.1f} {last[1]:.1f}"
-        self._line(path, kind, head)
-        if label:
-            far = 0.5 if bend else 0.0
-            x = middle[0] * (1 - far) + control[0] * far + 10
-            y = middle[1] * (1 - far) + control[1] * far
-            self.text(x, y, label, size=13, anchor="start")
-
-    def path(self, *points, kind="flow", head=True):
-        """A line through nodes and (x, y) points; its ends are cut at nodes' edges."""
         spots = [(p.x, p.y) if isinstance(p, Node) else p for p in points]
         if isinstance(points[0], Node):
             spots[0] = points[0].edge(*spots[1])
         if isinstance(points[-1], Node):
             spots[-1] = points[-1].edge(*spots[-2])
-        self._line("M" + " L".join(f"{x:.1f} {y:.1f}" for x, y in spots), kind, head)
-
-    def curve(self, points, kind="attend"):
-        """A line through many points."""
-        self._line("M" + " L".join(f"{x:.1f} {y:.1f}" for x, y in points), kind, False)
-
-    def _line(self, path, kind, head):
+        path = "M" + " L".join(f"{x:.1f} {y:.1f}" for x, y in spots)
         end = f' marker-end="url(#{kind})"' if head else ""
         self._lines.append(f'<path class="{kind}" d="{path}"{end}/>')
 
