@@ -86,10 +86,12 @@ def test_options_of_the_command():
 
 def test_what_the_command_refuses(tmp_path, capsys):
     (tmp_path / "made" / "1").mkdir(parents=True)
+    made = f"m={tmp_path / 'made'}"
     for options, message in (
         (["folder"], "expected NAME=FOLDER, received 'folder'"),
         ([f"m={tmp_path}"], f"there is no version in {tmp_path}"),
-        ([f"m={tmp_path / 'made'}", "--threads", "0"], "threads"),
+        ([made, "--threads", "0"], "threads: "),
+        ([made, "--replicas", "3", "--max-replicas", "2"], "max_replicas"),
     ):
         with pytest.raises(SystemExit):
             ray_serve.main(options)

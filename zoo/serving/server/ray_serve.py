@@ -54,7 +54,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         options = Options(**given)
         application = build(options)
     except ValidationError as error:
-        wrong = [f"{x['loc'][0]}: {x['msg']}" for x in error.errors()]
+        # An error of several options together has no place.
+        wrong = [": ".join([*x["loc"][:1], x["msg"]]) for x in error.errors()]
         parser.error("; ".join(wrong))
     with contextlib.suppress(KeyboardInterrupt):  # the process is stopped
         _serve(application, options, **place)
