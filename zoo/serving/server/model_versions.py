@@ -82,10 +82,11 @@ class ServedModel:
         loaded = {n: found for n, found in self.loaded.items() if n in there}
         failures = {n: why for n, why in self.failures.items() if n in there}
         for number in there[-VERSIONS:]:
+            if number in loaded:
+                continue
             folder = self.folder / str(number)
             changed = max(x.stat().st_mtime for x in (folder, *folder.rglob("*")))
-            tried = self._tried.get(number) == changed
-            if number in loaded or number in failures and tried:
+            if number in failures and self._tried[number] == changed:
                 continue
             failures.pop(number, None)
             try:
