@@ -184,7 +184,7 @@ def strings(values):
 
 
 def ask(signature, *texts):
-    """What a signature, or its traced function, gives for texts."""
+    """Returns the outputs of a signature, or of its traced function, for texts."""
     names = ("source", "target") if len(texts) == 2 else ("text",)
     rows = [[x if isinstance(x, bytes) else x.encode() for x in row] for row in texts]
     given = {n: np.array(row, object) for n, row in zip(names, rows, strict=True)}

@@ -89,7 +89,7 @@ def test_a_large_batch_with_one_very_long_row(signatures):
 
 
 def test_fuzzed_requests_from_eight_threads_leave_memory_flat(signatures):
-    """What the later half of the rounds adds is noise."""
+    """The later half of the rounds adds only noise."""
     rng, rounds, tag = random.Random(13), 10 * ROUNDS, signatures["tagger"]["tag"]
     letters = [chr(code) for code in (32, 97, 98, 233, 8232, 128077)]
 

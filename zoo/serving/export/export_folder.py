@@ -132,7 +132,7 @@ def check_export(task: Any, form: str) -> None:
 
 
 def require_packages(form: str) -> None:
-    """Raises an `ImportError` if a package for "savedmodel", "onnx" or "warmup" lacks.
+    """Raises an `ImportError` if "savedmodel", "onnx" or "warmup" lacks a package.
 
     The message names the extra.
     """
