@@ -314,8 +314,9 @@ class Work:
         return json.loads(path.read_text(encoding="utf-8"))
 
 
-DECODING = ("decoding/*.py", "layers/*.py", "models/*.py", "text/*.py", "*.py")
-TRAINING = ("training/**/*.py", "run/*.py", "data/*.py")
+_FOLDERS = ("decoding", "layers", "models", "tasks", "text")
+DECODING = ("*.py", *(f"{name}/**/*.py" for name in _FOLDERS))
+TRAINING = ("training/**/*.py", "data/**/*.py")
 
 
 def _sha256(text):
