@@ -111,8 +111,6 @@ def _read_pairs(name, arguments, languages):
     pair = zip(given, languages or ["en", "de"], strict=True)
     source, target = (chosen or language for chosen, language in pair)
     if arguments.test:
-        from zoo.data import own
-
         options = {"columns": arguments.columns, "languages": (source, target)}
         return _read_own(own.read_test, arguments, **options)
     progress(f"reading {arguments.data} {arguments.split}")

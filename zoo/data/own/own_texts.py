@@ -227,7 +227,7 @@ def _hold_out(kind, items, seed, report):
 
 
 def _text_and_label(item):
-    """What decides whether two items are the same, and the item's class, if any."""
+    """Returns the text by which items are compared, and the item's class, if any."""
     if isinstance(item, str):
         return item, None
     text, label = item
