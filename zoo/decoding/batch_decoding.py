@@ -147,8 +147,6 @@ def search_ids(
             steps = steps if max(limits) <= steps else bucket(max(limits))
         else:
             limits, steps = [max_length] * len(rows), bucket(max_length)
-        # Rows that only pad the batch end at once.
-        limits += [1] * (len(source) - len(rows))
         begun, wanted = [given[i] for i in rows], [held[i] for i in rows]
         limits, arrays = np.array(limits, "int32"), {}
         if any(begun):

@@ -96,12 +96,15 @@ class BeamSearch(Search):
 
         The penalties are arguments of a program: others need no other one.
         """
+        names = tuple(given)  # a program that is kept must not keep the arrays
 
         def run(source, limits, penalties, *arrays):
-            named = dict(zip(given, arrays, strict=True))
+            named = dict(zip(names, arrays, strict=True))
             return self(model, source, limits, steps, penalties=penalties, **named)
 
         widths = ((name, array.shape[1]) for name, array in given.items())
+        padding = len(source) - len(limits)
+        limits = np.pad(limits, (0, padding), constant_values=1)  # they end at once
         program = compiled(model, (*self.key(), steps, *widths), run)
         return program(source, limits, self.penalties(), *given.values())
 

@@ -16,6 +16,7 @@ from zoo.decoding.lexical_constraints import (
     advance,
     due_words,
     share_out,
+    upcoming,
     within_prefix,
     without_repeats,
 )
@@ -158,8 +159,12 @@ def extend(
     batch = ops.shape(beam.live)[0]
     logits = ops.cast(logits, "float32")
     total = ops.logsumexp(logits, axis=-1, keepdims=True)
+    begun: Any = None
+    pieces: Any = None
+    if constants.terms is not None:
+        begun, pieces = upcoming(search, beam.met, constants.terms)
     # Other words do not get the probability of words that are ruled out.
-    best, words = candidates(search, logits, beam, constants)
+    best, words = candidates(search, logits, beam, constants, pieces)
     width = best.shape[-1]
     if beams == 1:  # nothing to choose from
         # In the batch's shape, which a user's model may not keep.
@@ -173,7 +178,7 @@ def extend(
     if constants.terms is None:
         scores, picks = search.top_k(flat, beams)  # (B, K)
     else:
-        met = advance(search, beam.met, words, constants.terms)
+        met = advance(search, beam.met, begun, pieces, words, constants.terms)
         scores, picks = share_out(search, flat, met)
         met = ops.take_along_axis(met, picks[..., None], axis=1)
     picks = ops.cast(picks, "int32")
@@ -181,16 +186,22 @@ def extend(
 
 
 def candidates(
-    search: Any, logits: Tensor, beam: BeamState, constants: SearchConstants
+    search: Any,
+    logits: Tensor,
+    beam: BeamState,
+    constants: SearchConstants,
+    pieces: Any,
 ) -> tuple[Tensor, Tensor]:
     """Returns logits and ids `(B * K, k)` of the best allowed words per hypothesis.
+
+    `pieces` are the next ones of terms (see `upcoming`), None without terms.
 
     A single top-k over beams times vocabulary would be slow under XLA.
     """
     ops, beams, vocabulary = search.ops, search.beam_size, logits.shape[-1]
     words = ops.arange(vocabulary, dtype="int32")[None]
     if constants.terms is not None:
-        due, unmet = due_words(search, beam.met, words, constants.terms)
+        due, unmet = due_words(search, pieces, words)
         unmet = ops.logical_and(unmet, words == search.end_id)
         logits = ops.where(unmet, LOW, logits)
     free = logits

@@ -88,12 +88,13 @@ def upcoming(search: Any, met: Tensor, terms: Tensor) -> tuple[Tensor, Tensor]:
     return begun, ops.where(due, ops.abs(ahead), PAD_ID)
 
 
-def due_words(
-    search: Any, met: Tensor, words: Tensor, terms: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Returns which words terms need next (B * K, V), and for which rows (B * K, 1)."""
-    ops, count = search.ops, met.shape[2]
-    pieces = ops.reshape(upcoming(search, met, terms)[1], (-1, count))
+def due_words(search: Any, pieces: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns which words terms need next (B * K, V), and for which rows (B * K, 1).
+
+    `pieces` are those of `upcoming`.
+    """
+    ops, count = search.ops, pieces.shape[2]
+    pieces = ops.reshape(pieces, (-1, count))
     due = words < 0  # none
     for c in range(count):  # a single comparison would be C times as large
         piece = pieces[:, c : c + 1]
@@ -101,14 +102,20 @@ def due_words(
     return due, ops.any(pieces != PAD_ID, axis=1, keepdims=True)
 
 
-def advance(search: Any, met: Tensor, words: Tensor, terms: Tensor) -> Tensor:
+def advance(
+    search: Any,
+    met: Tensor,
+    begun: Tensor,
+    pieces: Tensor,
+    words: Tensor,
+    terms: Tensor,
+) -> Tensor:
     """Returns what extensions by `words` (B, M) have met, (B, M, C).
 
-    A term that has begun and does not go on has met nothing; the word may then begin
-    another, or the same again.
+    `begun` and `pieces` are those of `upcoming`. A term that has begun and does not go
+    on has met nothing; the word may then begin another, or the same again.
     """
     ops, count = search.ops, words.shape[1] // met.shape[1]
-    begun, pieces = upcoming(search, met, terms)
     met, begun, pieces = (ops.repeat(x, count, axis=1) for x in (met, begun, pieces))
     goes_on = ops.logical_and(begun, words[..., None] == pieces)
     broken = ops.logical_not(ops.any(goes_on, axis=-1, keepdims=True))

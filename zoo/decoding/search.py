@@ -97,7 +97,10 @@ class Search:
         steps: int,
         **given: np.ndarray,
     ) -> Sequence[np.ndarray]:
-        """`__call__` of NumPy arrays, in as few programs as can be."""
+        """`__call__` of NumPy arrays, in as few programs as can be.
+
+        Rows of the source after the last limit only pad the batch.
+        """
         raise NotImplementedError
 
     def __call__(

@@ -81,7 +81,7 @@ class ArraySearch(Search):
         **given: np.ndarray,
     ) -> Any:
         """See `Search.find`; the padding of batches is left out."""
-        source = trim(source)
+        source = trim(source)[: len(limits)]
         limits = limits[: len(source)]
         steps = int(limits.max())
         given = {name: array[: len(source)] for name, array in given.items()}
