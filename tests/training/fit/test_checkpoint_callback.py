@@ -166,3 +166,13 @@ def test_best_weights_that_are_gone_or_cut_are_refused(checkpoint, model, tmp_pa
     path.unlink()
     with pytest.raises(CheckpointError, match="best.weights.h5, .* --restart"):
         resumed.clean_up()
+
+
+def test_all_of_the_best_weights_are_read(checkpoint, model, tmp_path):
+    run_epochs(checkpoint(), model, [5.0])
+    resumed, path = checkpoint(), tmp_path / "best.weights.h5"
+    resumed.resume()
+    start, _, end = path.read_bytes().rpartition(b"SNOD")  # of the innermost group
+    path.write_bytes(start + b"SNO!" + end)
+    with pytest.raises(CheckpointError, match="best.weights.h5, .* --restart"):
+        resumed.clean_up()

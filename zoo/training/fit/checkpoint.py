@@ -292,7 +292,9 @@ class Checkpoint(keras.callbacks.Callback):
         """Removes what a killed run left behind, and checks the best weights."""
         if self.best_epoch >= 0:
             with _best_weights(self.best_path), h5py.File(self.best_path) as file:
-                file.visititems(lambda _, item: hasattr(item, "shape") and item[()])
+                items: list[Any] = []
+                file.visititems(lambda _, item: items.append(item))
+                sum(x[()].size for x in items if hasattr(x, "shape"))  # reads them
         for path in (self.path, self.best_path):
             Path(part_of(path)).unlink(missing_ok=True)
         self._write_log()
