@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> None:
     folder = presets.locate(arguments.preset)
     if Path(arguments.preset).is_dir():
         arguments.preset = str(folder.resolve())
-    work = Path(f"{arguments.output}.parts")
+    work = Path(f"{Path(arguments.output)}.parts")  # no last slash
     identity = {"preset": digest(folder), "lines": arguments.partition_lines}
     identity |= {"search": search_options(arguments), "backend": arguments.backend}
     with only_run_in(work):

@@ -104,6 +104,14 @@ def recipe(monkeypatch):
     return recipe
 
 
+def test_unfinished_work_is_beside_the_output_folder(recipe, preset, inputs, tmp_path):
+    recipe.fails_at = 1
+    command = [str(preset), *inputs[0], "--output", f"{tmp_path}/out/", *OPTIONS]
+    assert recipe.main(command) == 1
+    assert (tmp_path / "out.parts").is_dir()
+    assert not list((tmp_path / "out").iterdir())
+
+
 def test_a_run_that_failed_goes_on_with_the_same_options(
     recipe, preset, inputs, tmp_path, capsys
 ):
