@@ -31,6 +31,7 @@ class DecoderCell(MemoryLayer):
     cells: Any
     attention: Any
     dropout = 0.0
+    input_feeding = True  # of the last step's result or a context
     fed_size: int
 
     @property

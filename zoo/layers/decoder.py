@@ -10,7 +10,7 @@ from zoo.backend import Shape, Tensor
 from zoo.layers.attention import MemoryLayer, with_keys
 from zoo.layers.attention_cell import AttentionCell
 from zoo.layers.cells import as_list
-from zoo.layers.fast_loops.decoder_loop import run_at_once, run_in_loop
+from zoo.layers.fast_loops.decoder_loop import run_decoder
 from zoo.layers.functional import sentence_mask
 
 
@@ -38,15 +38,12 @@ class Decoder(MemoryLayer):
         step: Callable[..., tuple],
         inputs: Tensor,
         state: Any,
-        training: bool = False,
-        return_alignments: bool = False,
-        noise: Tensor | None = None,
+        *arguments: Any,
+        **options: Any,
     ) -> tuple[Tensor, Any, Any]:
-        """Runs a custom step; see `run_in_loop`."""
+        """Runs a custom step; see `run_decoder`."""
         inputs = ops.cast(inputs, self.compute_dtype)
-        return run_in_loop(
-            self.cell, step, inputs, state, training, return_alignments, noise
-        )
+        return run_decoder(self.cell, step, inputs, state, *arguments, **options)
 
     def state_shapes(self, batch: Any) -> list[Shape]:
         """The shapes of the final states."""
@@ -120,21 +117,6 @@ class AttentionDecoder(Decoder):
             states[-1] = states[-1] + ops.shape(inputs)[1] - 1
         found = outputs, states
         return (*found, alignments) if self.return_alignments else found
-
-    def run(
-        self,
-        step: Callable[..., tuple],
-        inputs: Tensor,
-        state: Any,
-        training: bool = False,
-        return_alignments: bool = False,
-        noise: Tensor | None = None,
-    ) -> tuple[Tensor, Any, Any]:
-        """Runs a custom step; see `run_in_loop` and `run_at_once`."""
-        if not self.cell.input_feeding:
-            inputs = ops.cast(inputs, self.compute_dtype)
-            return run_at_once(self.cell, step, inputs, state, training)
-        return super().run(step, inputs, state, training, return_alignments)
 
     def compute_output_shape(self, inputs_shape: Shape, memory_shape: Shape) -> Any:
         lead = tuple(inputs_shape[:2])

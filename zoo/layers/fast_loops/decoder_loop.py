@@ -26,16 +26,18 @@ class LoopView:
         return getattr(self.layer, name)
 
 
-def run_in_loop(
+def run_decoder(
     cell: Any,
     step: Callable[..., tuple],
     inputs: Tensor,
     state: Any,
     training: bool = False,
-    return_alignments: bool = True,
+    return_alignments: bool = False,
     noise: Tensor | None = None,
 ) -> tuple[Tensor, Any, Any]:
     """Runs a step of a `DecoderCell` over a sequence `(B, T, n)`.
+
+    Without input feeding, one step takes the whole sequence.
 
     Args:
         cell: a built `DecoderCell`.
@@ -50,6 +52,8 @@ def run_in_loop(
     Returns:
         `(outputs (B, T, m), state, alignments (B, T, S) or None)`.
     """
+    if not cell.input_feeding:
+        return step(_sequence_view(cell, training, noise), inputs, state)
     # Time first while the tensor is still narrow.
     inputs = ops.swapaxes(inputs, 0, 1)
     if training and cell.dropout:
@@ -72,13 +76,9 @@ def run_in_loop(
     return columns(outputs, 0, width), state, outputs[..., width:]
 
 
-def run_at_once(
-    cell: Any, step: Callable[..., tuple], inputs: Tensor, state: Any, training: bool
-) -> tuple[Tensor, Any, Any]:
-    """`run_in_loop` of an `AttentionCell` without input feeding.
-
-    One step takes the whole sequence: layer by layer, then all steps' attention.
-    """
+def _sequence_view(cell, training, noise):
+    """The cell over all steps: layer by layer, then all steps' attention at once."""
+    options = {} if noise is None else {"noise": noise}
 
     def recur(parts, states, _=False):
         [x], new_states = parts, []
@@ -91,9 +91,9 @@ def run_at_once(
     def attend(query, memory, mask, keys, position):
         steps = ops.arange(ops.shape(query)[1], dtype="int32")
         position = position[:, None] + steps
-        return cell.attend(query, memory, mask, keys, position, True)
+        return cell.attend(query, memory, mask, keys, position, True, **options)
 
-    return step(LoopView(cell, recur=recur, attend=attend), inputs, state)
+    return LoopView(cell, recur=recur, attend=attend)
 
 
 def _loop_view(cell, loop, inputs, noise):
