@@ -14,6 +14,7 @@ from zoo.backend import Tensor
 from zoo.layers.fast_loops.cell_loop import make_loop_step, run_cell
 from zoo.layers.fast_loops.time_loop import TimeLoop
 from zoo.layers.functional import cast_weights, columns
+from zoo.layers.lora import merged_lora
 
 
 class LoopView:
@@ -70,7 +71,8 @@ def run_decoder(
             output = ops.concatenate([output, alignment], axis=-1)
         return output, state
 
-    outputs, state = loop.run(both, state)
+    with merged_lora(cell._flatten_layers()):  # once, and not at each step
+        outputs, state = loop.run(both, state)
     if not return_alignments:
         return outputs, state, None
     return columns(outputs, 0, width), state, outputs[..., width:]
