@@ -55,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         application = build(options)
     except ValidationError as error:
         # An error of several options together has no place.
-        wrong = [": ".join([*x["loc"][:1], x["msg"]]) for x in error.errors()]
+        wrong = [": ".join([*map(str, x["loc"][:1]), x["msg"]]) for x in error.errors()]
         parser.error("; ".join(wrong))
     with contextlib.suppress(KeyboardInterrupt):  # the process is stopped
         _serve(application, options, **place)
