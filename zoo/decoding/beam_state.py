@@ -190,7 +190,7 @@ def candidates(
     logits: Tensor,
     beam: BeamState,
     constants: SearchConstants,
-    pieces: Any,
+    pieces: Any = None,
 ) -> tuple[Tensor, Tensor]:
     """Returns logits and ids `(B * K, k)` of the best allowed words per hypothesis.
 
