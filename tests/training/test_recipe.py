@@ -288,7 +288,6 @@ def identity(calls, tmp_path):
         {"corpora": (("multi30k", 2),)},
         {"batch": {"batch_tokens": 4}},
         {"loss": {"smoothing": 0.1}},
-        {"subword_regularization": 0.2},
         {"optimizer": Optimizer("sgd", 0.3)},
         {"optimizer": Optimizer("sgd", 0.1, "linear", warmup=100)},
     ],

@@ -45,7 +45,6 @@ SCALE = Scale(
     buckets=1,
     pairs=40,  # 5 batches an epoch, 2 an update
     average={"keep": 2, "which": "best"},
-    subword_regularization=0.1,
     samples=1,
 )
 RECIPE = translation_recipe("test_recipe", lambda: LuongTranslator, {"tiny": SCALE})

@@ -259,7 +259,6 @@ def choices(name) -> Any:
 
 
 LATER = {
-    "subword_regularization": None,
     "tokenizer": {"normalization": "nmt_nfkc"},
 }
 

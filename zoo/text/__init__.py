@@ -11,7 +11,6 @@ from zoo.strings import check_texts
 
 if TYPE_CHECKING:
     from zoo.text.piece_preprocessors import CaptionPreprocessor, TranslatorPreprocessor
-    from zoo.text.subword_regularization import SubwordRegularization
     from zoo.text.tagger_preprocessor import TaggerPreprocessor
     from zoo.text.tokenizer import Tokenizer, train_tokenizer
     from zoo.text.vocabulary import count_words
@@ -24,7 +23,6 @@ __getattr__, __dir__, _lazy = lazy_loader.attach(
     submod_attrs={
         "piece_preprocessors": ["CaptionPreprocessor", "TranslatorPreprocessor"],
         "word_preprocessors": ["SentimentPreprocessor", "WordPreprocessor"],
-        "subword_regularization": ["SubwordRegularization"],
         "word_splitting": ["split_words"],
         "tagger_preprocessor": ["TaggerPreprocessor"],
         "tokenizer": ["Tokenizer", "train_tokenizer"],

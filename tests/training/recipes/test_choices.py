@@ -147,7 +147,6 @@ def test_every_key_that_is_listed_takes_its_own_value():
         ('corpora=[["multi30k"]]', "--set corpora: must be tuple"),
         ('corpora=[["multi30k", 0]]', "at least once. Received: 0 times 'multi30k'"),
         ("epochs=0", "`epochs` must be at least 1. Received: 0"),
-        ("subword_regularization=-1", "`subword_reg.*` must be 0 or above.*=-1"),
         ("optimizer.learning_rate=-1", "`learning_rate` must be above 0"),
         ("optimizer.schedule=cos", "`schedule` must be one of .*schedule='cos'"),
         ("batch.batch_size=0", "batch: `batch_size` must be a positive integer"),
@@ -159,8 +158,3 @@ def test_every_key_that_is_listed_takes_its_own_value():
 def test_what_is_wrong_and_what_is_allowed_are_named(text, message):
     with pytest.raises(ConfigurationError, match=message):
         change(text)
-
-
-def test_characters_have_no_other_pieces():
-    with pytest.raises(ConfigurationError, match="=0.2, pieces='char'"):
-        change("pieces=char", "subword_regularization=0.2")

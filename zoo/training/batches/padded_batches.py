@@ -10,7 +10,6 @@ import numpy as np
 from zoo.checks import positive
 from zoo.data.store import RaggedIds
 from zoo.ids import END_ID, START_ID
-from zoo.text.subword_regularization import SubwordRegularization
 from zoo.training.batches.buckets import (
     TARGET_COST,
     choose_buckets,
@@ -70,20 +69,14 @@ class PairBatches(_OrderedBatches):
         seed: seed of the order; None keeps the batches sorted by bucket.
         buckets: the number of shapes, which are chosen from the data by
             `choose_buckets`; or the shapes.
-        subword_regularization: a `zoo.text.SubwordRegularization`, which segments both
-            sides anew in each epoch. The buckets have room for two standard deviations
-            above the expected number of pieces, if they are chosen here; a sentence
-            that is drawn longer than its bucket keeps its likeliest pieces.
 
     Attributes:
-        tokens: real target tokens of an epoch, with `subword_regularization` as many as
-            are expected.
+        tokens: real target tokens of an epoch.
         padding: share of the target positions that are padding.
 
     Raises:
         ValueError: if the sides differ in length, are empty, if not exactly one of
-            `batch_tokens` and `batch_size` is given, if a pair fits into no bucket, or
-            for `subword_regularization` without a seed.
+            `batch_tokens` and `batch_size` is given, or if a pair fits into no bucket.
 
     Example:
         >>> batches = PairBatches([[4, 5], [6]], [[7], [8, 9]], batch_size=2,
@@ -103,15 +96,9 @@ class PairBatches(_OrderedBatches):
         batch_size: int | None = None,
         seed: int | None = None,
         buckets: Sequence[tuple[int, int]] | int = 14,
-        subword_regularization: SubwordRegularization | None = None,
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
-        if subword_regularization is not None and seed is None:
-            raise ValueError(
-                "`subword_regularization` needs a seed, or a resumed run would draw "
-                "other pieces. Received: seed=None"
-            )
         if len(sources) != len(targets) or not len(sources):
             raise ValueError(
                 "`sources` and `targets` must be of equal length and not empty. "
@@ -126,19 +113,12 @@ class PairBatches(_OrderedBatches):
             batch_size = positive("batch_size", batch_size)
         else:
             batch_tokens = positive("batch_tokens", batch_tokens)
-        self.seed, self._segment = seed, subword_regularization
+        self.seed = seed
         self._sources, self._targets = RaggedIds.of(sources), RaggedIds.of(targets)
         sizes = np.stack([self._sources.lengths, self._targets.lengths + 1], axis=1)
-        self._growth = [(1.0, 0.0), (1.0, 0.0)]
-        if self._segment is not None:
-            # Of each side: mean and variance of the pieces drawn, for each likeliest.
-            sides = self._sources, self._targets
-            self._growth = [self._segment.growth(side) for side in sides]
-        pieces, ends = int(self._targets.lengths.sum()), len(sizes)
-        self.tokens = round(pieces * self._growth[1][0]) + ends
+        self.tokens = int(sizes[:, 1].sum())
         if isinstance(buckets, numbers.Integral):
-            room = self._room(sizes)
-            buckets = choose_buckets(room, positive("buckets", buckets))
+            buckets = choose_buckets(sizes, positive("buckets", buckets))
         self.buckets = buckets
         # The rows of each bucket, and how many of them are a batch.
         self._members = {
@@ -152,30 +132,19 @@ class PairBatches(_OrderedBatches):
         self.shard()
         self.set_epoch(0)
 
-    def _room(self, sizes):
-        """The positions to reserve for pairs of these lengths, `(N, 2)`."""
-        ends = np.array([0, 1], "int32")
-        mean, variance = np.array(self._growth).T
-        grown = (sizes - ends) * mean + 2 * np.sqrt((sizes - ends) * variance)
-        return np.maximum(np.rint(grown).astype("int32") + ends, sizes)
-
     def _sort(self, sizes):
         """The rows of each bucket, in buckets' order."""
         cells, places, _ = distinct(sizes)
         buckets = sorted(self.buckets)
         cheapest = []
-        for size, room in zip(cells, self._room(cells), strict=True):
-            # Whoever gives the buckets may give less room.
-            fits = [
-                [b for b in buckets if b[0] >= wanted[0] and b[1] >= wanted[1]]
-                for wanted in (room, size)
-            ]
-            if not fits[1]:
+        for size in cells:
+            fits = [b for b in buckets if b[0] >= size[0] and b[1] >= size[1]]
+            if not fits:
                 raise ValueError(
                     "A pair fits into no bucket; the largest must hold every pair. "
                     f"Received: lengths {tuple(map(int, size))}, buckets {self.buckets}"
                 )
-            best = min(fits[0] or fits[1], key=lambda b: (b[0] + TARGET_COST * b[1], b))
+            best = min(fits, key=lambda b: (b[0] + TARGET_COST * b[1], b))
             cheapest.append(buckets.index(best))
         chosen = np.array(cheapest, "int32")[places]
         members = [np.flatnonzero(chosen == n) for n in range(len(buckets))]
@@ -230,9 +199,6 @@ class PairBatches(_OrderedBatches):
         part = slice(process * height, (process + 1) * height)
         width, length = bucket
         sources, targets = self._sources, self._targets
-        if self._segment is not None:  # all rows: each process draws the same
-            sources, targets = self._draw(index, bucket, rows)
-            rows = np.arange(len(rows))
         rows = rows[part]
         source, labels = sources.take(rows, width), targets.take(rows, length)
         ends = targets.lengths[rows]
@@ -247,15 +213,6 @@ class PairBatches(_OrderedBatches):
             for array in (source, target, labels, weights)
         )
         return {"source_ids": source, "target_ids": target}, labels, weights
-
-    def _draw(self, index, bucket, rows):
-        """Segments a batch; what is too long for its bucket keeps its pieces."""
-        # Without the last number, the first batch would have the order's generator.
-        rng = np.random.default_rng((self.seed, self.epoch, self.start + index, 1))
-        for ids, limit in ((self._sources, bucket[0]), (self._targets, bucket[1] - 1)):
-            old = [ids[row] for row in rows]
-            pairs = zip(self._segment(old, rng), old, strict=True)
-            yield RaggedIds.of([a if len(a) <= limit else b for a, b in pairs])
 
 
 class ArrayBatches(_OrderedBatches):

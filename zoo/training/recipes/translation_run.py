@@ -19,7 +19,7 @@ from zoo.data.languages import direction_name
 from zoo.data.store import RaggedIds
 from zoo.files import write_bytes
 from zoo.strings import counted, duration
-from zoo.text import SubwordRegularization, Tokenizer, train_tokenizer
+from zoo.text import Tokenizer, train_tokenizer
 from zoo.text.normalization import rewritten
 from zoo.training.batches.padded_batches import PairBatches
 from zoo.training.config import ConfigurationError, refused_as
@@ -127,16 +127,11 @@ class Translation:
                 "No pair is left to train on: all are empty or longer than max_length. "
                 f"Received: max_length={length}"
             )
-        alpha, regularization = self.scale.subword_regularization, None
-        if alpha is not None:
-            with refused_as("subword_regularization"):  # a preset's vocabulary may be
-                regularization = SubwordRegularization(self.proto, alpha)
         batches = PairBatches(
             RaggedIds.of(sources),
             RaggedIds.of(targets),
             seed=run.seed,
             buckets=self.scale.buckets,
-            subword_regularization=regularization,
             **self.scale.batch,
         )
         run.say(

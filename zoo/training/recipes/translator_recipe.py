@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from zoo.checks import one_of, zero_or_above
+from zoo.checks import one_of
 from zoo.text.normalization import NORMALIZATIONS
 from zoo.training.optimizers import Optimizer
 from zoo.training.recipe import Recipe, at_least, importer
@@ -37,7 +37,7 @@ class Scale:
             own text has "nfc", which keeps every character.
         batch: `batch_tokens=` or `batch_size=` of `PairBatches`.
         loss: arguments of `SmoothedCrossEntropy`.
-        max_length: longest sentence in pieces, the likeliest ones; longer pairs are not
+        max_length: longest sentence in pieces; longer pairs are not
             trained on.
         patience: epochs without a better validation BLEU before training stops.
         buckets: number of padded shapes, each compiled once.
@@ -45,9 +45,6 @@ class Scale:
         average: arguments of `EpochWeights`, such as `{"keep": 5, "which": "last"}`:
             the preset then has the average of these epochs' weights, not the best
             epoch's.
-        subword_regularization: α of `zoo.text.SubwordRegularization`, which segments
-            words anew in each epoch: 0 draws all alike, the strongest; None keeps the
-            likeliest pieces.
         samples: translations shown and kept after each epoch, for each validation set.
         source, target: languages of the corpora.
         allow_newer: whether a newer snapshot of a changing source is accepted; see
@@ -69,7 +66,6 @@ class Scale:
     buckets: int = 14
     pairs: int = 0
     average: dict[str, Any] = dataclasses.field(default_factory=dict)
-    subword_regularization: float | None = None
     samples: int = 3
     pieces: Literal["unigram", "char"] = "unigram"
     tokenizer: dict[str, str] = dataclasses.field(
@@ -84,14 +80,6 @@ class Scale:
         at_least(self, patience=1, pairs=0, samples=0)
         for name, rule in self.tokenizer.items():
             one_of(f"tokenizer.{name}", rule, NORMALIZATIONS)
-        alpha = self.subword_regularization
-        if alpha is not None:
-            zero_or_above("subword_regularization", alpha)
-            if self.pieces != "unigram":
-                raise ValueError(
-                    "`subword_regularization` needs pieces of a unigram model. "
-                    f"Received: subword_regularization={alpha}, pieces={self.pieces!r}"
-                )
         for name, repeats in self.corpora:
             if repeats < 1:
                 raise ValueError(
@@ -138,7 +126,7 @@ def translation_recipe(
         ),
         "batch": ClassArguments(
             importer("zoo.training", "PairBatches"),
-            reserved=("seed", "buckets", "subword_regularization"),
+            reserved=("seed", "buckets"),
             alternatives=("batch_tokens", "batch_size"),
             trial=([[4]], [[4]]),
         ),
