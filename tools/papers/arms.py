@@ -16,7 +16,6 @@ from collections.abc import Callable
 from typing import Any
 
 from tools import ROOT
-from tools.papers.verdicts import BLOCK
 from zoo.analysis.caption_scores import TESTED
 from zoo.training.config import to_jsonable
 from zoo.training.optimizers import Optimizer
@@ -29,6 +28,9 @@ EPOCHS = {"translators": 6, "language models": 8, "captioners": 10}
 RATE = 4e-3  # of the recurrent translators
 BUCKETS = 8  # padded shapes: each is compiled, which a short run feels
 SEGMENT = 35  # words that a language model reads at once in the test
+# Segments that count as one in the test of perplexities: neighbours are of one article,
+# and differ alike.
+BLOCK = 20
 
 # === What a run is ===
 

@@ -1,9 +1,7 @@
-"""Claims of the papers, and whether the presets and the study bear them out."""
+"""Claims of the papers, as contrasts of the study's arms."""
 
 import dataclasses
-from collections.abc import Callable
 
-from tools.papers import verdicts as presets
 from tools.papers.significance import Contrast, better
 
 
@@ -14,59 +12,13 @@ class Claim:
     Attributes:
         text: the claim.
         source: who makes it, with the figures.
-        presets: function of what `tools.papers.reproduce` measured to "yes", "no" or
-            "undecided" and the figures in words, or to None where a preset is missing;
-            None where the presets can't tell.
         study: the `Contrast`s that it says are above 0, by the arms of
-            `tools.papers.arms`; none where the study has no arms for it.
+            `tools.papers.arms`.
     """
 
     text: str
     source: str
-    presets: Callable | None = None
-    study: tuple[Contrast, ...] = ()
-
-
-def judge(results):
-    """Each claim that the presets at hand can tell of.
-
-    Args:
-        results: what `tools.papers.reproduce` measured.
-
-    Returns:
-        List of (claim, source, "yes", "no" or "undecided", the figures in words).
-    """
-    found = []
-    for claim in CLAIMS:
-        verdict = claim.presets and claim.presets(results)
-        if verdict is not None:
-            found.append((claim.text, claim.source, *verdict))
-    return found
-
-
-def compared(results):
-    """The pairs whose difference has to be tested, by test set."""
-    corpora = next(iter(results["bleu"].values()), ())
-    pairs = _of_presets("pair")
-    return {
-        corpus: [
-            (one, others[corpus])
-            for one, other in pairs
-            if (others := presets.others_of(results, one, other))
-        ]
-        for corpus in corpora
-    }
-
-
-def compared_models(results):
-    """The pairs of language models whose difference has to be tested."""
-    pairs = _of_presets("models")
-    return [pair for pair in pairs if set(pair) <= set(results["perplexity"])]
-
-
-def _of_presets(name):
-    tests = [claim.presets for claim in CLAIMS]
-    return [getattr(test, name) for test in tests if hasattr(test, name)]
+    study: tuple[Contrast, ...]
 
 
 # === Contrasts of the study ===
@@ -116,24 +68,22 @@ CLAIMS = (
     Claim(
         "attention is better than one fixed vector",
         "Bahdanau et al. 2015, table 1",
-        presets.better("bahdanau", "rnn_encoder_decoder"),
         (better("bahdanau", "rnnencdec"),),
     ),
     Claim(
         "attention is better than the last states alone",
         "Luong et al. 2015, table 1",
-        presets.better("luong_reversed", "seq2seq"),
         (better("general_plain", "none"),),
     ),
     Claim(
         "attention by location is better than none",
         "Luong et al. 2015, table 1: 16.8, 14.0",
-        study=(better("location_plain", "none"),),
+        (better("location_plain", "none"),),
     ),
     Claim(
         "input feeding is better than none",
         "Luong et al. 2015, table 1: 18.1, 16.8 (location)",
-        study=(
+        (
             better("general", "general_plain"),
             better("location", "location_plain"),
         ),
@@ -142,18 +92,16 @@ CLAIMS = (
         "without attention a reversed source is better",
         "Sutskever et al. 2014, §3.3: 30.6, 25.9; Luong et al. 2015, table 1: 12.6, "
         "11.3",
-        study=(better("none", "none_forward"),),
+        (better("none", "none_forward"),),
     ),
     Claim(
         "an encoder that reads both ways is better than one that reads backwards",
         "Bahdanau et al. 2015, §3.2, who give the reason and no figure",
-        presets.better("luong_global", "luong_reversed"),
         (better("general_both", "general"),),
     ),
     Claim(
         "a model without attention loses more on long sentences",
         "Bahdanau et al. 2015, the plot of BLEU by length",
-        presets.falls_with_length,
         (
             better(
                 "bahdanau",
@@ -166,43 +114,37 @@ CLAIMS = (
     Claim(
         "with attention BLEU doesn't fall with length",
         "Bahdanau et al. 2015, the plot of BLEU by length (trained on up to 50 words)",
-        presets.holds_at_length,
         (HELD,),
     ),
     Claim(
         "local-p is better than global attention (both general)",
         "Luong et al. 2015, table 4: 19.0, 17.3",
-        presets.better("luong_local", "luong_global"),
         (better("local_p", "general"),),
     ),
     Claim(
         "local-p is better than local-m",
         "Luong et al. 2015, table 4: 19.0, 18.6",
-        presets.better("luong_local", "luong_local_m"),
         (better("local_p", "local_m"),),
     ),
     Claim(
         "dot is better than location in global attention",
         "Luong et al. 2015, table 4: 18.6, 18.1",
-        presets.better("luong_dot", "luong_location"),
         (better("dot", "location"),),
     ),
     Claim(
         "dot is better than general in global attention",
         "Luong et al. 2015, table 4: 18.6, 17.3",
-        presets.better("luong_dot", "luong_global"),
         (better("dot", "general"),),
     ),
     Claim(
         "concat is worse than general (here with the whole W_a)",
         "Luong et al. 2015, by perplexity: 6.7, 6.1; of the presets by BLEU",
-        presets.better("luong_global", "luong_concat"),
         (better("general", "concat", "perplexity"),),
     ),
     Claim(
         "local attention aligns better than attention by location",
         "Luong et al. 2015, table 6: AER 0.34 (local-m), 0.36 (local-p), 0.39",
-        study=(
+        (
             better("local_m", "location", "aer"),
             better("local_p", "location", "aer"),
         ),
@@ -211,7 +153,7 @@ CLAIMS = (
         "local attention aligns better than attention by location, if each link is "
         "moved by one word",
         "ours: the encoders of these arms read backwards only (see the next)",
-        study=(
+        (
             better("local_m", "location", "aer moved"),
             better("local_p", "location", "aer moved"),
         ),
@@ -220,35 +162,32 @@ CLAIMS = (
         "the attention of an encoder that reads backwards lies one word to the left",
         "[papers/luong.md](papers/luong.md): 70.7% of the words, 14.4% on the word "
         "(one seed)",
-        study=(LEFT,),
+        (LEFT,),
     ),
     Claim(
         "the Transformer is better than the best recurrent net (here after a few "
         "epochs: probably undertrained)",
         "Vaswani et al. 2017, table 2",
-        presets.better("transformer", "best"),
         (better("pre", "general_both"), better("pre", "bahdanau")),
     ),
     Claim(
         "a post-norm Transformer is better with warm-up",
         XIONG,
-        study=(better("post", "post_cold"),),
+        (better("post", "post_cold"),),
     ),
     Claim(
         "a post-norm Transformer needs warm-up more than a pre-norm one",
         XIONG,
-        study=(NEEDED,),
+        (NEEDED,),
     ),
     Claim(
         "a beam of 2 brings most of what a beam of 12 brings",
         "Sutskever et al. 2014, table 1: 33.0, 34.5, with 12 34.8 (5 models)",
-        presets.beam_two,
         (BEAM_TWO,),
     ),
     Claim(
         "a beam is better than greedy search",
         "Sutskever et al. 2014, table 1: 34.8, 33.0",
-        presets.beam,
         (
             better(("none", "bleu"), ("none", "beam 1"), words="none: 5 against 1"),
             better(
@@ -257,14 +196,8 @@ CLAIMS = (
         ),
     ),
     Claim(
-        "an ensemble is better than its best member",
-        "Sutskever et al. 2014, table 1; Luong et al. 2015, table 1",
-        presets.better("ensemble", "best"),
-    ),
-    Claim(
         "LSTMN has a lower perplexity than LSTM",
         "Cheng et al. 2016: 108, 115",
-        presets.lower_perplexity("lstmn_lm", "lstm"),
         (
             better(
                 "lstmn_own",
@@ -279,19 +212,17 @@ CLAIMS = (
         "a net that reads both ways errs less than any of one direction or merged "
         "(not counted: an MLP over a wide window, which classifies better)",
         "Schuster & Paliwal 1997, the curves over the delay (from memory)",
-        presets.both_directions,
         BOTH_WAYS,
     ),
     Claim(
         "the merged answers of two nets err less than either",
         "Schuster & Paliwal 1997, the curves over the delay (from memory)",
-        presets.merged,
         MERGED,
     ),
     Claim(
         "hard attention is better than soft (here with the penalty and without)",
         "Xu et al. 2015, table 1: BLEU-4 on COCO 25.0, 24.3 (from memory)",
-        study=(
+        (
             better("hard", "soft", "true"),
             better("hard_plain", "soft_plain", "true"),
         ),
@@ -300,13 +231,13 @@ CLAIMS = (
         "the doubly stochastic penalty makes captions better (here of soft attention, "
         "λ 0.01)",
         "Xu et al. 2015, §4.2.1, without figures (from memory)",
-        study=(better("soft", "soft_plain", "true"),),
+        (better("soft", "soft_plain", "true"),),
     ),
     Claim(
         "hard attention lies on the thing that is named more often than soft, word by "
         "word",
         OURS,
-        study=(
+        (
             better("hard", "soft", "words"),
             better("hard_plain", "soft_plain", "words"),
         ),
@@ -315,7 +246,7 @@ CLAIMS = (
         "the doubly stochastic penalty puts attention on the thing more often, word by "
         "word",
         OURS,
-        study=(
+        (
             better("soft", "soft_plain", "words"),
             better("hard", "hard_plain", "words"),
         ),

@@ -1,19 +1,26 @@
 """The page docs/reproduction.md, from the presets' figures and the study's runs."""
 
 import json
+import math
+
+import numpy as np
 
 from tools import ROOT, markdown
-from tools.papers import study_page
-from tools.papers.study_pictures import draw
+from tools.papers.arms import ARMS, EPOCHS, SEEDS, plan
+from tools.papers.claims import CLAIMS
+from tools.papers.counts import measure_of
+from tools.papers.pictures import draw, pictures, runs_of
+from tools.papers.significance import LEAST, POWER, SURE, UNDECIDED, verdict
 from tools.papers.study_table import read
-from tools.papers.verdicts import SURE
 
 PAGE = ROOT / "docs" / "reproduction.md"
+STUDY = "KERAS_BACKEND=jax OMP_NUM_THREADS=1 python -m tools.papers.study"
+SHOWN = 3  # contrasts of a claim that are shown one by one
 NETS = "for_0 back_0 for_10 back_10 merge_10 mlp_10_19 brnn".split()
-# Of 2,560 fresh sequences; sequences of training, means of the paper's trials.
-LAGS = {"adding": ("1", 74000), "order": ("1", 31390), "reber": ("–", 8440)}
-PUBLISHED = {"lstm": "115", "lstmn_lm": "108"}
-EARLY = 0.8  # words for each of the references
+# Published: wrong of 2,560 fresh sequences; sequences of training, means of trials.
+LAGS = {"adding": ("1", "74,000"), "order": ("1", "31,390"), "reber": ("–", "8,440")}
+PERPLEXITIES = {"lstm": "115", "lstmn_lm": "108"}  # published
+AER = {"location": "0.39", "local_m": "0.34", "local_p": "0.36"}  # published
 
 
 def write_page(path=PAGE):
@@ -37,40 +44,192 @@ def page(presets, results, failed):
         presets: what `tools.papers.reproduce.summary` returns.
         results, failed: of `tools.papers.study_table.read`.
     """
-    made = presets["made"]
     parts = [
         "# What reproduces",
         "For readers who ask whether the papers' claims hold for models that one CPU "
-        "can train: a table of verdicts, then its figures. What holds at the papers' "
-        "sizes and data need not hold here, nor the reverse.",
+        "can train: verdicts first, then the figures. What holds at the papers' sizes "
+        "need not hold here, nor the reverse.",
         "## The papers' claims",
-        study_page.method(),
-        "The last column compares the bundled presets, one seed each: a difference in "
-        f"BLEU counts if p is below {SURE} on both test sets (sacreBLEU's paired "
-        "bootstrap), which says nothing about other seeds.",
-        study_page.claims(results, presets["claims"]),
-        "## The presets",
-        f"Made by `{made['command']}` at commit {made['commit']}, {made['date']}, "
-        f"{made['machine']}; `docs/reproduction/presets.json` has all figures. English "
-        "to German, beam 5, sacreBLEU 13a. Each preset has one seed (`luong_local` is "
-        "the second of two that were trained); the cards have sizes and training.",
-        _translators(presets),
-        *_lengths(presets),
-        *_beams(presets),
-        *_ensemble(presets),
-        *_language_models(presets),
-        *_directions(presets),
-        *_lags(presets),
-        *study_page.study(results, failed),
-        *_alignments(presets),
+        _method(),
+        claims(results),
+        *study(results, failed),
+        *_presets(presets),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def table(heads, rows, numbers_from=1):
+# === Claims ===
+
+
+def _method():
+    return (
+        f"Each claim is tested on [{SEEDS} seeds an arm](#several-seeds). The error of "
+        "a difference has two parts, over seeds and over the test's sentences "
+        f"(`tools/papers/significance.py`); ± is the {1 - SURE:.0%} interval. A claim "
+        f"holds, or does not, if p is below {SURE} with {LEAST} seeds or more, so one "
+        "claim in twenty may get a verdict by chance. *Detectable* is the least "
+        f"difference that these seeds find with a chance of {POWER:.0%}."
+    )
+
+
+def claims(results):
+    """The table of verdicts."""
+    rows = []
+    for claim in CLAIMS:
+        told, estimates = verdict(claim.study, results)
+        figures_ = figures(claim.study, estimates, told)
+        rows.append([claim.text, claim.source, f"**{told}**: {figures_}"])
+    heads = ["claim", "source", "verdict"]
+    return markdown.table(heads, rows, numbers_from=None)
+
+
+def figures(contrasts, estimates, told):
+    """The figures of a claim in words."""
+    known = [pair for pair in zip(contrasts, estimates, strict=True) if pair[1]]
+    if not known:
+        return "–"
+    if len(known) <= SHOWN:
+        return "; ".join(_figure(*pair, told) for pair in known)
+    worst = min(known, key=lambda pair: _statistic(pair[1]))
+    above = sum(one.mean > 0 for _, one in known)
+    return (
+        f"{above} of {len(contrasts)} above 0; the least sure: {_figure(*worst, told)}"
+    )
+
+
+def _statistic(one):
+    error = one.error()
+    return one.mean / error if error else math.copysign(math.inf, one.mean)
+
+
+def _figure(contrast, one, told):
+    digits = max(measure_of(name).digits for _, _, name in contrast.terms) + 1
+    words = f"{contrast.words} {one.mean:+.{digits}f}"
+    if one.seeds < 2:
+        return words
+    words += f" ± {one.interval:.{digits}f}"
+    words += "" if one.p < 0.001 else f" (p {one.p:.3f})"
+    if told != UNDECIDED or one.seeds < LEAST or (one.p < SURE and one.mean > 0):
+        return words
+    return f"{words}, detectable {one.detectable():.{digits}f}"
+
+
+# === The study ===
+
+
+def study(results, failed):
+    """The study's own part of the page, a list of Markdown blocks."""
+    done = f"{len(results)} of {len(plan())} runs are done"
+    failures = [
+        f"`{arm}`, seed {seed}, failed: {row['failed']}"
+        for (arm, seed), row in failed.items()
+    ]
+    introduction = (
+        f"Small models, about ten minutes a run on one core (`{STUDY}`): translators "
+        f"on Multi30k alone for {EPOCHS['translators']} epochs, language models on the "
+        f"Penn Treebank for {EPOCHS['language models']}, captioners on generated "
+        f"scenes for {EPOCHS['captioners']}. `tools/papers/arms.py` has sizes and "
+        "rates, [study.jsonl](reproduction/study.jsonl) each run with the counts of "
+        f"each sentence; {'. '.join([done, *failures])}. ± here is the standard "
+        "deviation over seeds."
+    )
+    images = [f"![{text}](reproduction/{name})" for name, text, _ in pictures(results)]
+    return [
+        "## Several seeds",
+        introduction,
+        *_scores(results),
+        *_alignments(results),
+        *images,
+    ]
+
+
+def cells(runs, names):
+    """Means and deviations of several scores; a dash for those the runs don't have."""
+    row = []
+    for name in names:
+        digits, has = measure_of(name).digits, runs[0].has(name)
+        values = [run.score(name) for run in runs] if has else []
+        mean = f"{np.mean(values):.{digits}f}" if has else "–"
+        several = len(values) > 1
+        row.append(f"{mean} ± {np.std(values, ddof=1):.{digits}f}" if several else mean)
+    return row
+
+
+def _scores(results):
+    """A table each of translators, language models and captioners."""
+    parts = []
+    for kind, names in (
+        ("translator", ("bleu", "perplexity")),
+        ("language model", ("perplexity",)),
+        ("captioner", ("true", "looks", "words")),
+    ):
+        rows = [
+            [f"`{arm}`", one.words, f"{runs[0].row['parameters']:,}"]
+            + cells(runs, names)
+            for arm, one in ARMS.items()
+            if one.kind == kind and (runs := runs_of(results, arm))
+        ]
+        heads = ["arm", "", "weights", *(measure_of(name).title for name in names)]
+        parts += [markdown.table(heads, rows, numbers_from=2)] if rows else []
+    return [
+        *parts,
+        "BLEU: test_2016_flickr, beam 5. Perplexity: of a piece of the references "
+        "(translators), of a word of the test (language models). True captions: of "
+        "1,000 new scenes. Sharpest looks: the share of phrases whose greatest weight "
+        "meets the thing; words: the same at each of their words.",
+    ]
+
+
+def _alignments(results):
+    names = ("aer", "left", "on", "right")
+    rows = [
+        [f"`{arm}`", *cells(runs, names), AER.get(arm, "–")]
+        for arm in ARMS
+        if (runs := runs_of(results, arm)) and runs[0].has("aer")
+    ]
+    if not rows:
+        return ()
+    heads = ["arm", *(measure_of(name).title for name in names), "AER, Luong et al."]
+    return (
+        "The attention while a model reads the references, against "
+        "[the links](reproduction/links.txt) of the statistical aligner eflomal "
+        "(`tools/papers/aligner.py`): alignment error rate, and how many of the words "
+        "with one link have their largest weight one word left of it, on it, and one "
+        "word right. Table 6 of Luong et al. 2015 is against links drawn by hand, in "
+        "other text.",
+        markdown.table(heads, rows),
+    )
+
+
+# === The presets ===
+
+
+def _presets(presets):
+    made = presets["made"]
+    return (
+        "## The presets",
+        f"One seed each (`luong_local`: the better of two), by `{made['command']}` at "
+        f"commit {made['commit']}, {made['date']}, {made['machine']}. English to "
+        "German, sacreBLEU 13a, beam 5 where the head names no other.",
+        _translators(presets),
+        *_ensemble(presets),
+        *_language_models(presets),
+        *_directions(presets),
+        *_lags(presets),
+        "## Alignments",
+        "As in figure 3 of Bahdanau et al. 2015: the source across, each preset's own "
+        "translation down, darker is more. `luong_reversed` often points one word to "
+        "the left ([why](papers/luong.md)).",
+        *(
+            f"![{text}](reproduction/alignment_{number}.svg)"
+            for number, text in enumerate(presets["sentences"], start=1)
+        ),
+    )
+
+
+def table(heads, rows):
     """A Markdown table; numbers with one decimal, None as a dash."""
-    rows = [[_cell(value) for value in row] for row in rows]
-    return markdown.table(heads, rows, numbers_from)
+    return markdown.table(heads, [[_cell(value) for value in row] for row in rows])
 
 
 def _cell(value):
@@ -80,51 +239,21 @@ def _cell(value):
 
 
 def _translators(presets):
+    names = sorted(presets["bleu"], key=lambda name: -presets["bleu"][name]["multi30k"])
     rows = [
         [
             f"`{name}`",
-            *(presets["bleu"][name][corpus] for corpus in ("multi30k", "tatoeba")),
+            *presets["beams"][name].values(),
+            presets["bleu"][name]["tatoeba"],
             *(presets["chrf"][name][corpus] for corpus in ("multi30k", "tatoeba")),
         ]
-        for name in sorted(
-            presets["bleu"], key=lambda n: -presets["bleu"][n]["multi30k"]
-        )
+        for name in names
     ]
-    heads = ["preset", "BLEU, Multi30k", "BLEU, Tatoeba"]
-    return table([*heads, "chrF, Multi30k", "chrF, Tatoeba"], rows)
-
-
-def _lengths(presets):
-    first = next(iter(presets["lengths"].values()))
-    spans = [f"{low}–{high}" if high else f"{low}+" for low, high, *_ in first]
-    rows = [["sentences", *(str(count) for *_, count, _ in first)]]
-    for name, found in presets["lengths"].items():
-        rows.append([f"`{name}`", *(row[3] for row in found)])
-    longest = max(presets["joined_sources"], key=int)
-    joined = {name: found[longest] for name, found in presets["joined"].items()}
-    best = max(joined, key=lambda name: joined[name]["bleu"])
-    early = sum(found["length"] < EARLY for found in joined.values())
-    return (
-        "### By length",
-        "BLEU on Multi30k's test by the words of the source:",
-        table(["words of the source", *spans], rows),
-        f"With {longest} captions joined into one source "
-        f"({presets['joined_sources'][longest][1]:.0f} words, more than nearly all "
-        f"sentences of the training), `{best}` is best with {joined[best]['bleu']:.1f} "
-        f"BLEU, and {early} of {len(joined)} presets stop early: they write less than "
-        f"{EARLY:.0%} of the references' words.",
-        "![BLEU by length](reproduction/lengths.svg)",
-    )
-
-
-def _beams(presets):
-    beams = next(iter(presets["beams"].values()))
-    rows = [[f"`{name}`", *found.values()] for name, found in presets["beams"].items()]
-    return (
-        "### By beam",
-        "BLEU on Multi30k's test by the size of the beam, length penalty 1:",
-        table(["preset", *beams], rows),
-    )
+    beams = [f"beam {beam}" for beam in presets["beams"][names[0]]] if names else []
+    heads = ["preset", *beams, "BLEU, Tatoeba", "chrF, Multi30k", "chrF, Tatoeba"]
+    if beams:
+        heads[1] = f"BLEU, Multi30k: {beams[0]}"
+    return table(heads, rows)
 
 
 def _ensemble(presets):
@@ -135,20 +264,19 @@ def _ensemble(presets):
         best = max(found["members"], key=lambda name: presets["bleu"][name][corpus])
         rows.append([corpus, f"`{best}`", presets["bleu"][best][corpus], bleu])
     return (
-        "### Ensemble",
-        f"The probabilities of the {len(found['members'])} recurrent presets averaged "
-        "at each step (`zoo.decoding.Ensemble`):",
+        f"An ensemble of the {len(found['members'])} recurrent presets "
+        "(`zoo.decoding.Ensemble`):",
         table(["test set", "best member", "its BLEU", "BLEU of the ensemble"], rows),
     )
 
 
 def _language_models(presets):
+    if not presets["perplexity"]:
+        return ()
     rows = [
-        [f"`{name}`", value, PUBLISHED.get(name, "–")]
+        [f"`{name}`", value, PERPLEXITIES.get(name, "–")]
         for name, value in presets["perplexity"].items()
     ]
-    if not rows:
-        return ()
     return (
         "### Language models",
         "Perplexity on the Penn Treebank's test, the state carried over. Cheng et al. "
@@ -160,51 +288,34 @@ def _language_models(presets):
 def _directions(presets):
     tasks = presets["nets"]
     rows = [
-        [f"`{net}`", *(_small(found.get(net)) for found in tasks.values())]
+        [
+            f"`{net}`",
+            *(f"{found[net]:.6f}" if net in found else "–" for found in tasks.values()),
+        ]
         for net in NETS
         if net in tasks["regression"]
     ]
     return (
         "### Both directions",
         "Schuster & Paliwal 1997, artificial data (`python recipes/birnn_tasks.py "
-        "--scale small`): mean squared error, and the share of wrong classes, on fresh "
-        "frames. "
-        "`for_10` reads forwards and answers 10 frames later, `back_10` backwards; "
-        "`merge_10` is their mean, `mlp_10_19` sees 10 frames before and 19 after.",
+        "--scale small`): mean squared error, and the share of wrong classes. `for_10` "
+        "reads forwards and answers 10 frames later, `back_10` backwards, `merge_10` "
+        "is their mean, and `mlp_10_19` sees 10 frames before and 19 after.",
         table(["net", *tasks], rows),
     )
-
-
-def _small(value):
-    return "–" if value is None else f"{value:.6f}"
 
 
 def _lags(presets):
     rows = []
     for name, found in presets["lags"].items():
-        wrong, seen = LAGS.get(name, ("–", None))
         here = found.get("wrong", f"{found.get('test_right', 0):.0%} of strings right")
-        needed, seen = (f"{n:,}" if n else None for n in (found["sequences"], seen))
-        rows.append([f"`{name}`", here, needed or "not solved", wrong, seen])
+        needed = f"{found['sequences']:,}" if found["sequences"] else "not solved"
+        rows.append([f"`{name}`", here, needed, *LAGS.get(name, ("–", "–"))])
     heads = ["task", "wrong of 2,560", "sequences", "published: wrong", "sequences"]
     return (
         "### Long lags",
-        "Hochreiter & Schmidhuber 1997, a cell without forget gate, one run of seed 1 "
-        "(`python recipes/lstm_tasks.py --scale small`) by Adam; the paper's best rows "
+        "Hochreiter & Schmidhuber 1997, a cell without forget gate (`python "
+        "recipes/lstm_tasks.py --scale small`), one run by Adam; the paper's best rows "
         "are means of several, by its own online rule.",
         table(heads, rows),
     )
-
-
-def _alignments(presets):
-    parts = [
-        "## Alignments",
-        "As in Bahdanau et al. 2015, figure 3: the source across, the translation "
-        "down, darker is more. Pieces are joined to words. Each preset aligns its own "
-        "translation. `luong_reversed` often points one word to the left: its encoder "
-        "reads backwards only, and its state at a word has just read the next one "
-        "([papers/luong.md](papers/luong.md)).",
-    ]
-    pairs = enumerate(presets["sentences"], start=1)
-    parts += [f"![{text}](reproduction/alignment_{n}.svg)" for n, text in pairs]
-    return parts

@@ -1,20 +1,190 @@
-"""Draws the pictures of docs/reproduction.md, for `tools.papers.reproduce`."""
+"""The pictures of docs/reproduction.md: the study's means with their intervals, and
+the presets' alignments."""
 
+from tools.papers.arms import ARMS
+from tools.papers.claims import CLAIMS
+from tools.papers.counts import bleu_between
+from tools.papers.significance import LEAST, estimate, over_seeds
 from zoo.analysis import plot_alignments
 from zoo.analysis.figure import DARK, FAINT, draw_plainly, new_figure
 
-ACROSS = 4  # panels in a row
 SHOWN, OTHERS = "#1f5fa8", "#c4c4c4"
-GAP = 1.8  # from the last span of words to the first number of captions
-NOTE = """\
-Blue: the preset named above.
-Grey: the other presets.
+# Words of a source: the first and the last of each part of the test set.
+SPANS = ((1, 8), (9, 10), (11, 12), (13, 15), (16, 99))
+IN_BLEU = ("bleu", "beam 1", "beam 2", "beam 12", "drop", "held")
+# Arms of the curves by length, and their colours.
+CURVES = {
+    "bahdanau": SHOWN,
+    "rnnencdec": "#d95f02",
+    "general": "#56a0d3",
+    "none": "#e6ab02",
+}
 
-Left: the Multi30k test by the
-words of a source.
-Right: 1 to 4 of its captions
-joined into one source.
-"""
+
+def pictures(results):
+    """The pictures that the runs at hand allow.
+
+    Args:
+        results: dict of (arm, seed) to `tools.papers.study_table.Result`.
+
+    Returns:
+        List of (file name, caption, function of `results` to a matplotlib `Figure`).
+    """
+    found = []
+    arms = {arm for arm, _ in results}
+    if any(ARMS[arm].kind == "translator" for arm in arms):
+        found.append(
+            (
+                "study_bleu.svg",
+                "BLEU of each arm: its seeds, their mean and its 95% interval",
+                bleu_figure,
+            )
+        )
+    if _differences(results):
+        found.append(
+            (
+                "study_differences.svg",
+                "The claims' differences in BLEU, with 95% intervals over seeds and "
+                "sentences",
+                differences_figure,
+            )
+        )
+    if any(len(runs_of(results, arm)) > 1 for arm in CURVES):
+        found.append(
+            (
+                "study_lengths.svg",
+                "BLEU by the length of the source, with 95% intervals over seeds",
+                lengths_figure,
+            )
+        )
+    return found
+
+
+def draw(results, folder):
+    """Writes the pictures into a folder, and removes those that nothing is left of."""
+    made = pictures(results)
+    for file in folder.glob("study_*.svg"):
+        if file.name not in {name for name, *_ in made}:
+            file.unlink()
+    for name, _, figure in made:
+        save(figure(results), folder / name)
+
+
+def runs_of(results, arm):
+    """The results of an arm, by their seeds."""
+    return [result for (name, _), result in sorted(results.items()) if name == arm]
+
+
+def bleu_figure(results):
+    """Draws a row for each arm that translates."""
+    rows = {
+        arm: [run.score("bleu") for run in runs_of(results, arm)]
+        for arm in ARMS
+        if ARMS[arm].kind == "translator"
+    }
+    rows = {arm: values for arm, values in rows.items() if values}
+    figure, axes = _rows(list(rows), "BLEU, Multi30k")
+    for place, values in enumerate(rows.values()):
+        axes.plot(values, [place] * len(values), "o", ms=4, color=OTHERS)
+        _draw_mean(axes, over_seeds(values), place)
+    return figure
+
+
+def _differences(results):
+    """`[(words, Estimate)]` of the contrasts in BLEU that have enough seeds."""
+    contrasts = dict.fromkeys(
+        contrast
+        for claim in CLAIMS
+        for contrast in claim.study
+        if all(name in IN_BLEU for _, _, name in contrast.terms)
+    )
+    found = [(one.words, estimate(one, results)) for one in contrasts]
+    return [(words, one) for words, one in found if one and one.seeds >= LEAST]
+
+
+def differences_figure(results):
+    """Draws a row for each contrast in BLEU; right of 0 the claim is borne out."""
+    rows = _differences(results)
+    figure, axes = _rows([words for words, _ in rows], "difference in BLEU")
+    axes.axvline(0, color=DARK, lw=0.8)
+    for place, (_, one) in enumerate(rows):
+        _draw_mean(axes, one, place)
+    return figure
+
+
+def lengths_figure(results):
+    """Draws BLEU by the length of the source, for attention and for fixed vectors."""
+    figure = new_figure(6.5, 3.6, layout="constrained")
+    axes = figure.add_subplot(facecolor="white")
+    ends = []
+    for arm, colour in CURVES.items():
+        counts = [run.counts("beam 5") for run in runs_of(results, arm)]
+        if len(counts) < 2:
+            continue
+        found = [
+            over_seeds([bleu_between(table, *span) for table in counts])
+            for span in SPANS
+        ]
+        means = [one.mean for one in found]
+        errors = [one.interval for one in found]
+        axes.errorbar(
+            range(len(SPANS)),
+            means,
+            errors,
+            color=colour,
+            marker="o",
+            ms=3,
+            capsize=2,
+            lw=1.5,
+        )
+        ends.append((means[-1], arm, colour))
+    ticks = [f"{low}–{high}" for low, high in SPANS[:-1]] + [f"{SPANS[-1][0]}+"]
+    axes.set_xticks(range(len(SPANS)), ticks)
+    axes.set(xlim=(-0.3, len(SPANS) - 0.2), ylim=(0, None))
+    height, lowest = 0.05 * axes.get_ylim()[1], 0.0  # of a name
+    for end, arm, colour in sorted(ends):  # one name above the other
+        place = max(end, lowest)
+        axes.annotate(
+            arm,
+            (len(SPANS) - 1, place),
+            (6, -3),
+            textcoords="offset points",
+            fontsize=8,
+            color=colour,
+        )
+        lowest = place + height
+    _plain(axes, "words of a source")
+    axes.set_ylabel("BLEU", fontsize=8, color=DARK)
+    return figure
+
+
+def _rows(names, label):
+    """A figure with a row for each name, the first at the top."""
+    figure = new_figure(7, 0.8 + 0.26 * len(names), layout="constrained")
+    axes = figure.add_subplot(facecolor="white")
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.grid(axis="x", color=FAINT)
+    axes.set_axisbelow(True)
+    _plain(axes, label)
+    draw_plainly(*axes.get_yticklabels())
+    return figure, axes
+
+
+def _draw_mean(axes, one, place):
+    error = one.interval if one.seeds > 1 else None
+    style = {"color": SHOWN, "ms": 5, "capsize": 3, "lw": 1.5}
+    axes.errorbar(one.mean, place, xerr=error, fmt="o", **style)
+
+
+def _plain(axes, label):
+    axes.tick_params(labelsize=8, colors=DARK)
+    axes.set_xlabel(label, fontsize=8, color=DARK, loc="left")
+    for side, spine in axes.spines.items():
+        spine.set(color=DARK, visible=side in ("left", "bottom"))
+
+
+# === Alignments ===
 
 
 def draw_alignments(details, folder):
@@ -33,91 +203,6 @@ def draw_alignments(details, folder):
         names.append(f"alignment_{number}.svg")
         save(figure, folder / names[-1], bbox_inches="tight")
     return names
-
-
-def draw_lengths(results, folder):
-    """Writes `lengths_figure` into a folder; returns the file's name."""
-    save(lengths_figure(results), folder / "lengths.svg")
-    return "lengths.svg"
-
-
-def lengths_figure(results):
-    """Draws BLEU by the length of the source, in a panel for each preset.
-
-    All panels have the same axes, and in each the lines of the other presets in grey.
-
-    Args:
-        results: dict of "lengths", "joined" and "bleu", as reproduce.py has them.
-
-    Returns:
-        A matplotlib `Figure`.
-    """
-    lines = {name: _lines(results, name) for name in results["lengths"]}
-    ticks = _ticks(results)
-    highest = max(y for parts in lines.values() for _, ys in parts for y in ys)
-    rows = len(lines) // ACROSS + 1  # with room for the note
-    figure = new_figure(10, 0.5 + 1.7 * rows, layout="constrained")
-    for place in range(rows * ACROSS):
-        axes = figure.add_subplot(rows, ACROSS, place + 1, facecolor="white")
-        if place < len(lines):
-            _draw_panel(axes, lines, list(lines)[place])
-        elif place == len(lines):
-            corner = {"va": "top", "transform": axes.transAxes}
-            axes.text(0.04, 1, NOTE, fontsize=8, color=DARK, **corner)
-        axes.set(xlim=(-0.6, max(ticks) + 1.4), ylim=(0, 1.12 * highest))
-        axes.set_xticks(list(ticks), list(ticks.values()), rotation=90)
-        last, first = place >= (rows - 1) * ACROSS, place % ACROSS == 0
-        axes.tick_params(labelsize=7, colors=DARK, labelbottom=last, labelleft=first)
-        if last:
-            label = {"fontsize": 8, "color": DARK, "loc": "left"}
-            axes.set_xlabel("words of a source", **label)
-        if first:
-            axes.set_ylabel("BLEU", fontsize=8, color=DARK)
-        for side, spine in axes.spines.items():
-            spine.set(color=DARK, visible=side in ("left", "bottom"))
-    return figure
-
-
-def _draw_panel(axes, lines, name):
-    """Draws all presets' lines, that of one above the others."""
-    for other, parts in lines.items():
-        for xs, ys in parts if other != name else ():
-            axes.plot(xs, ys, color=OTHERS, linewidth=0.8, label=other)
-    for xs, ys in lines[name]:
-        axes.plot(xs, ys, color=SHOWN, lw=1.8, marker="o", ms=3, label=name)
-        _label_ends(axes, xs, ys)
-    axes.grid(axis="y", color=FAINT)
-    draw_plainly(axes.set_title(name, fontsize=10, color=DARK, loc="left"))
-
-
-def _lines(results, name):
-    """The two parts of a preset's line, `[(xs, ys), (xs, ys)]`."""
-    spans = results["lengths"][name]
-    left = [(x, row[3]) for x, row in enumerate(spans) if row[3] is not None]
-    joined = {n: found["bleu"] for n, found in results["joined"][name].items()}
-    joined = {1: results["bleu"][name]["multi30k"], **joined}
-    right = [(len(spans) - 2 + GAP + n, bleu) for n, bleu in joined.items()]
-    return [tuple(zip(*part, strict=True)) for part in (left, right) if part]
-
-
-def _ticks(results):
-    """The labels of the horizontal axis, by their places."""
-    name, spans = next(iter(results["lengths"].items()))
-    ticks = {
-        x: f"{low}–{high}" if high else f"{low}+"
-        for x, (low, high, *_) in enumerate(spans)
-    }
-    for n in (1, *results["joined"][name]):
-        ticks[len(spans) - 2 + GAP + n] = str(n) if n > 1 else "1 caption"
-    return ticks
-
-
-def _label_ends(axes, xs, ys):
-    """Writes the first BLEU of a line above it, and the last beside it."""
-    style = {"textcoords": "offset points", "fontsize": 7, "color": SHOWN}
-    axes.annotate(f"{ys[0]:.1f}", (xs[0], ys[0]), (0, 4), ha="center", **style)
-    if len(xs) > 1:
-        axes.annotate(f"{ys[-1]:.1f}", (xs[-1], ys[-1]), (4, -1), **style)
 
 
 def save(figure, path, **options):

@@ -2,12 +2,10 @@
 
     KERAS_BACKEND=jax python -m tools.papers.reproduce
 
-BLEU of every translator, by the length of the source and by the size of the beam; an
-ensemble against its best member; alignments side by side; the perplexity of the
-language models; the artificial tasks of 1997, trained on the spot; and which of the
-papers' claims hold for presets of this size.
-Translations are kept in a folder (`--work`), by the sha256 of the presets' files and of
-the code: a run that was stopped goes on.
+BLEU of every translator, by the size of the beam; an ensemble against its best member;
+alignments side by side; the perplexity of the language models; and the artificial tasks
+of 1997, trained on the spot. Translations are kept in a folder (`--work`), by the
+sha256 of the presets' files and of the code: a run that was stopped resumes.
 """
 
 import argparse
@@ -20,10 +18,8 @@ from pathlib import Path
 
 import zoo
 from tools import ROOT
-from tools.papers.claims import compared, compared_models, judge
 from tools.papers.page import write_page
-from tools.papers.pictures import draw_alignments, draw_lengths
-from tools.papers.verdicts import BLOCK
+from tools.papers.pictures import draw_alignments
 from tools.presets.card import cards
 from zoo.backend import configured_backend
 from zoo.files import write_bytes
@@ -32,9 +28,6 @@ from zoo.training.config import commit, cpu
 
 TESTS = {"multi30k": "test_2016_flickr", "tatoeba": "test"}
 BEAMS = (1, 2, 5, 12)
-# Words of a source: from the first number on, below the next.
-LENGTHS = (1, 9, 11, 13, 16, 20)
-JOINED = (2, 3, 4)  # captions in one source, for lengths that the test set hasn't
 ARTIFICIAL = ("birnn_tasks", "lstm_tasks")  # recipes that leave no preset
 ALIGNED = (
     "bahdanau",
@@ -59,8 +52,6 @@ def main(argv=None):
     parser.add_argument("--output", type=Path, default=ROOT / "docs")
     parser.add_argument("--limit", type=int, help="sentences of each test set")
     arguments = parser.parse_args(argv)
-    if arguments.limit is not None and arguments.limit < max(JOINED):
-        parser.error(f"--limit must be at least {max(JOINED)}")
     work = Work(arguments.work, arguments.limit)
     results = measure(work, cards(ROOT))
     results["made"] = made(arguments.limit)
@@ -75,7 +66,7 @@ def main(argv=None):
 
 def summary(results):
     """The results that the page and docs/reproduction/presets.json hold."""
-    names = "made bleu chrf lengths joined_sources joined beams ensemble perplexity"
+    names = "made bleu chrf beams ensemble perplexity"
     found = {name: results[name] for name in names.split() if name in results}
     tasks = results["artificial"]
     found["nets"] = {
@@ -83,20 +74,18 @@ def summary(results):
         for task, nets in tasks["birnn_tasks"].items()
     }
     found["lags"] = tasks["lstm_tasks"]
-    found["claims"] = {claim: told for claim, _, *told in judge(results)}
     found["sentences"] = list(SENTENCES)
     return json.loads(json.dumps(found))  # keys become strings
 
 
 def draw(work, results, folder):
-    """Draws the alignments and the curves by length."""
+    """Draws the alignments."""
     details = {
         name: work.model([name]).translate(list(SENTENCES), return_details=True)
         for name in ALIGNED
         if name in results["bleu"]
     }
     draw_alignments(details, folder)
-    draw_lengths(results, folder)
 
 
 def measure(work, cards):
@@ -115,11 +104,7 @@ def measure(work, cards):
         "bleu": {name: {} for name in translators},
         "chrf": {name: {} for name in translators},
         "beams": {},
-        "lengths": {},
-        "joined": {},
-        "joined_sources": {n: work.joined_sources(n) for n in JOINED},
         "perplexity": {name: work.perplexity(name) for name in models},
-        "p": {},
         "artificial": {name: work.recipe(name) for name in ARTIFICIAL},
     }
     for name in translators:
@@ -129,61 +114,10 @@ def measure(work, cards):
             results["chrf"][name][corpus] = found["chrf"]
         beams = {beam: work.scores([name], "multi30k", beam)["bleu"] for beam in BEAMS}
         results["beams"][name] = beams
-        results["lengths"][name] = by_length(work, name)
-        joined = {n: work.scores([name], "multi30k", joined=n) for n in JOINED}
-        results["joined"][name] = joined
     if len(recurrent) > 1:
         scores = {corpus: work.scores(recurrent, corpus)["bleu"] for corpus in TESTS}
         results["ensemble"] = {"members": recurrent, "bleu": scores}
-    for corpus, pairs in compared(results).items():
-        results["p"][corpus] = {pair: work.p(results, *pair, corpus) for pair in pairs}
-    pairs = compared_models(results)
-    results["p"]["ptb"] = {pair: work.p_of_segments(*pair) for pair in pairs}
     return results
-
-
-def by_length(work, name):
-    """`[(first, last or None, sentences, BLEU)]` on Multi30k."""
-    data, texts = work.data("multi30k"), work.translate([name], "multi30k")
-    found = []
-    for low, high in zip(LENGTHS, (*LENGTHS[1:], None), strict=True):
-        rows = [
-            row
-            for row, source in enumerate(data["sources"])
-            if low <= len(source.split()) < (high or 10**9)
-        ]
-        references = [data["references"][row] for row in rows]
-        bleu = score([texts[row] for row in rows], references)["bleu"] if rows else None
-        found.append((low, high and high - 1, len(rows), bleu))
-    return found
-
-
-def paired_p(some, others):
-    """The p of a difference of means, by a paired t-test. 1, which decides nothing, of
-    less than 30 pairs."""
-    from scipy.stats import ttest_rel
-
-    if len(some) < 30 or list(some) == list(others):
-        return 1.0
-    return float(ttest_rel(some, others).pvalue)
-
-
-def blocks(scores):
-    """The sums of `BLOCK` neighbours each, and of the rest."""
-    starts = range(0, len(scores), BLOCK)
-    return [sum(scores[start : start + BLOCK]) for start in starts]
-
-
-def score(texts, references):
-    from zoo.analysis.evaluation import corpus_scores
-
-    found = corpus_scores(texts, references)
-    words = sum(len(text.split()) for text in texts)
-    wanted = sum(len(several[0].split()) for several in references)
-    return {
-        **{name: found[name]["score"] for name in ("bleu", "chrf")},
-        "length": words / wanted,  # words for each of the (first) reference
-    }
 
 
 class Work:
@@ -199,85 +133,46 @@ class Work:
         self._code = [digest_of_zoo(DECODING), configured_backend()]
         folder.mkdir(parents=True, exist_ok=True)
 
-    def data(self, corpus, joined=1):
-        """Sources and references; `joined` neighbours of the test set in each."""
+    def data(self, corpus):
+        """Sources and references of a test set."""
         data = zoo.data.load(corpus, "en", "de", split=TESTS[corpus])
         sources = list(data.sources)[: self.limit]
         references = [list(several) for several in data.references][: self.limit]
-        starts = range(0, len(sources) - joined + 1, joined)
-        if joined == 1:
-            return {"sources": sources, "references": references}
-        return {
-            "sources": [" ".join(sources[i : i + joined]) for i in starts],
-            "references": [
-                [" ".join(several[0] for several in references[i : i + joined])]
-                for i in starts
-            ],
-        }
+        return {"sources": sources, "references": references}
 
-    def joined_sources(self, joined):
-        """How many sources there are, and their mean number of words."""
-        words = [len(text.split()) for text in self.data("multi30k", joined)["sources"]]
-        return len(words), sum(words) / len(words)
+    def scores(self, names, corpus, beam=5):
+        """The BLEU and chrF of a preset, or of several as an ensemble."""
+        from zoo.analysis.evaluation import corpus_scores
 
-    def p(self, results, one, other, corpus):
-        """The p of the difference of BLEU of these two, by sacreBLEU's paired bootstrap
-        over the sentences."""
-        from sacrebleu.metrics import BLEU
-        from sacrebleu.significance import PairedTest
+        texts = self.translate(names, corpus, beam)
+        found = corpus_scores(texts, self.data(corpus)["references"])
+        return {name: found[name]["score"] for name in ("bleu", "chrf")}
 
-        from zoo.analysis.evaluation import reference_streams
-
-        members = {"ensemble": results.get("ensemble", {}).get("members")}
-        systems = [
-            (name, self.translate(members.get(name, [name]), corpus))
-            for name in (one, other)
-        ]
-        references = reference_streams(self.data(corpus)["references"])
-        test = PairedTest(systems, {"BLEU": BLEU()}, references, "bs", n_samples=1000)
-        return test()[1]["BLEU"][1].p_value
-
-    def scores(self, names, corpus, beam=5, joined=1):
-        texts = self.translate(names, corpus, beam, joined)
-        return score(texts, self.data(corpus, joined)["references"])
-
-    def translate(self, names, corpus, beam=5, joined=1):
+    def translate(self, names, corpus, beam=5):
         """The translations of a test set by a preset, or by several as an ensemble."""
 
         def run():
-            print(f"{'+'.join(names)}: {corpus} × {joined}, beam {beam}", flush=True)
+            print(f"{'+'.join(names)}: {corpus}, beam {beam}", flush=True)
             return self.model(names).translate(sources, beam_size=beam)
 
-        sources = self.data(corpus, joined)["sources"]
+        sources = self.data(corpus)["sources"]
         told = _sha256("\n".join(sources))
         return self._kept(names, told, beam, run)
 
     def perplexity(self, name):
-        from zoo.decoding.score import perplexity_from
-
-        found = self.segments(name)
-        return perplexity_from(sum(found["scores"]), found["words"])
-
-    def segments(self, name):
-        """Log-probabilities of the segments of the test text, which are read one after
-        another, and the number of words and ends of sentences."""
+        """The perplexity of the Penn Treebank's test, read as one text."""
         from zoo.data.word_corpora import load_ptb
-        from zoo.decoding.score import document_scores
+        from zoo.decoding.score import document_scores, perplexity_from
 
         def run():
             print(f"{name}: perplexity", flush=True)
             model = self.model([name])
             rows = model.preprocessor.encode(texts)
-            scores = document_scores(model, rows)[:, 0].tolist()
-            return {"scores": scores, "words": sum(len(row) + 1 for row in rows)}
+            total = float(document_scores(model, rows)[:, 0].sum())
+            return perplexity_from(total, sum(len(row) + 1 for row in rows))
 
         texts = load_ptb("test")[: self.limit]
-        told = _sha256("\n".join(texts))
-        return self._kept([name], told, run)
-
-    def p_of_segments(self, one, other):
-        """The p of the difference of perplexity of these two."""
-        return paired_p(*(blocks(self.segments(n)["scores"]) for n in (one, other)))
+        return self._kept([name], _sha256("\n".join(texts)), run)
 
     def recipe(self, name):
         """The results of a recipe on artificial data, trained now."""

@@ -29,8 +29,8 @@ import numpy as np
 from scipy import stats
 
 from tools.papers.counts import measure_of
-from tools.papers.verdicts import SURE
 
+SURE = 0.05  # p of a difference above which it may be chance
 LEAST = 3  # seeds below which nothing is said
 POWER = 0.8  # chance with which a difference is to be found
 DRAWS = 1000  # samples of sentences
@@ -182,7 +182,7 @@ def samples(size):
 
 # === Claims ===
 
-HOLDS, FAILS, UNTOLD, NOT_RUN = "holds", "does not hold", "undecided", "not run"
+HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "does not hold", "undecided", "not run"
 
 
 def verdict(contrasts, runs):
@@ -207,4 +207,4 @@ def verdict(contrasts, runs):
         return FAILS, found
     if len(known) == len(found) and all(e.mean > 0 and e.p < SURE for e in known):
         return HOLDS, found
-    return UNTOLD, found
+    return UNDECIDED, found

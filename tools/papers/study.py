@@ -26,11 +26,10 @@ import numpy as np
 
 from tools import ROOT
 from tools.papers import aligner
-from tools.papers.arms import ARMS, SEEDS, SEGMENT, choices, digest, plan
+from tools.papers.arms import ARMS, BLOCK, SEEDS, SEGMENT, choices, digest, plan
 from tools.papers.counts import MEASURES, bleu_counts, pack, reading_counts
 from tools.papers.reproduce import DECODING, TRAINING, digest_of_zoo
 from tools.papers.study_table import append, read
-from tools.papers.verdicts import BLOCK
 from zoo.backend import configured_backend
 from zoo.training.config import checkpoints, clear, commit, cpu, to_jsonable
 

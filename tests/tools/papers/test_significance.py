@@ -9,7 +9,7 @@ from tools.papers.significance import (
     FAILS,
     HOLDS,
     NOT_RUN,
-    UNTOLD,
+    UNDECIDED,
     Contrast,
     Estimate,
     better,
@@ -145,13 +145,13 @@ def test_a_claim_holds_if_it_surely_does():
     runs = errors(a=SURELY, b=MORE, c=BARELY)
     assert verdict([better("a", "b", "e")], runs)[0] == HOLDS
     assert verdict([better("b", "a", "e")], runs)[0] == FAILS
-    assert verdict([better("a", "c", "e")], runs)[0] == UNTOLD
+    assert verdict([better("a", "c", "e")], runs)[0] == UNDECIDED
     # All of several have to; one surely contradicts.
     several = [better("a", "b", "e"), better("a", "c", "e")]
-    assert verdict(several, runs)[0] == UNTOLD
+    assert verdict(several, runs)[0] == UNDECIDED
     assert verdict([better("a", "b", "e"), better("b", "a", "e")], runs)[0] == FAILS
     missing = [better("a", "b", "e"), better("a", "d", "e")]
-    assert verdict(missing, runs)[0] == UNTOLD
+    assert verdict(missing, runs)[0] == UNDECIDED
     assert verdict([better("d", "a", "e")], runs) == (NOT_RUN, [None])
 
 
@@ -159,4 +159,4 @@ def test_a_claim_holds_if_it_surely_does():
 def test_one_or_two_seeds_tell_nothing(seeds):
     runs = errors(a=[1.0, 1.0][:seeds], b=[5.0, 5.0][:seeds])
     told, [one] = verdict([better("a", "b", "e")], runs)
-    assert told == UNTOLD and one.seeds == seeds
+    assert told == UNDECIDED and one.seeds == seeds

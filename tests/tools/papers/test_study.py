@@ -198,6 +198,6 @@ def test_a_language_models_counts_give_its_perplexity(count):
     assert MEASURES["perplexity"].of(table) == pytest.approx(expected, rel=1e-4)
     words = sum(len(text.split()) + 1 for text in texts)
     assert table[:, 1].sum() == words
-    size = study.SEGMENT * study.BLOCK
+    size = study.SEGMENT * arms.BLOCK
     assert len(table) == -(-words // size)
     assert np.all(table[:-1, 1] == size)
