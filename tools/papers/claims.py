@@ -138,7 +138,7 @@ CLAIMS = (
     ),
     Claim(
         "concat is worse than general (here with the whole W_a)",
-        "Luong et al. 2015, by perplexity: 6.7, 6.1; of the presets by BLEU",
+        "Luong et al. 2015, by perplexity: 6.7, 6.1",
         (better("general", "concat", "perplexity"),),
     ),
     Claim(
