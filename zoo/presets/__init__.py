@@ -17,6 +17,5 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
             "locate",
             "verify",
         ],
-        "tfa": ["load_tfa"],
     },
 )
