@@ -6,10 +6,8 @@ import pickle
 import keras
 import numpy as np
 import pytest
-from keras import ops
 
-from tests.harness import close, compiled, randomize, to_numpy
-from tests.marks import QUICK, once
+from tests.harness import close, randomize
 from tests.models.test_everywhere import TRANSLATORS
 from tests.tasks import test_classifier, test_language_model, test_tagger
 from tests.translators import SOURCE, TARGET, VOCABULARY
@@ -52,91 +50,14 @@ QUANTIZED = pytest.mark.filterwarnings(
 @QUANTIZED
 @pytest.mark.once
 @pytest.mark.parametrize("tie", [None, "all"])
-@pytest.mark.parametrize("mode", ["int8", "int4"])
-def test_a_quantized_model_is_fine_tuned_by_its_own_loss(mode, tie):
+def test_a_quantized_model_is_fine_tuned_by_its_own_loss(tie):
     task = translator(tie_embeddings=tie, dropout=0.0)
-    task.quantize(mode)
+    task.quantize("int8")
     without_logits(task)
     wanted = task.evaluate(INPUTS, LABELS, sample_weight=WEIGHTS, verbose=0)
     assert fit(task)["loss"][0] == pytest.approx(wanted, rel=1e-4)
     losses = fit(without_logits(task, rate=0.1), epochs=4)["loss"]
     assert losses[-1] < losses[0] < 1.01 * wanted
-
-
-@QUANTIZED
-@pytest.mark.once
-def test_float8_keeps_its_scales():
-    task = translator(dropout=0.0)
-    wanted = to_numpy(task(INPUTS))
-    task.quantize("float8")
-    without_logits(task)
-    before = task.evaluate(INPUTS, LABELS, sample_weight=WEIGHTS, verbose=0)
-    losses = fit(task, epochs=2)["loss"]
-    assert losses == pytest.approx([before, before], rel=0.02)
-    scales = [v for v in task.variables if v.name.endswith("_scale")]
-    assert scales and all(float(to_numpy(v.value)) > 0 for v in scales)
-    assert np.abs(to_numpy(task(INPUTS)) - wanted).max() < 0.1 * np.abs(wanted).max()
-
-
-@pytest.mark.once
-def test_without_metrics_there_are_none():
-    """Keras keeps the metrics of the compilation before."""
-    for metrics in ([], None):
-        task = without_logits(translator(), weighted_metrics=metrics)
-        assert set(fit(task)) == {"loss"}
-    task = without_logits(translator(dropout=0.0), weighted_metrics=["accuracy"])
-    lm = test_language_model.task_of()
-    lm.compile("sgd", weighted_metrics=None)
-    assert set(lm.fit(test_language_model.TEXTS, verbose=0).history) == {"loss"}
-    hits = (to_numpy(task(INPUTS)).argmax(-1) == LABELS)[LABELS > 0]
-    assert fit(task)["accuracy"][0] == pytest.approx(hits.mean())
-
-
-@pytest.mark.parametrize("method", ["fit", once("evaluate"), once("predict")])
-@pytest.mark.parametrize("place", ["last batch", once("first batch"), once("step")])
-def test_a_model_keeps_its_values_when_training_raises(method, place):
-    class Raises(keras.callbacks.Callback):
-        def raises(self, batch, logs=None):
-            if batch == (place == "last batch"):
-                raise ArithmeticError
-
-        on_train_batch_end = on_test_batch_end = on_predict_batch_end = raises
-
-    class Broken(SmoothedCrossEntropy):
-        def sums(self, *args):
-            raise ArithmeticError
-
-    if (method, place) == ("predict", "step"):
-        pytest.skip("no loss is computed in prediction")
-    task = translator()
-    wanted = to_numpy(compiled(task)(INPUTS))
-    loss = Broken() if place == "step" else SmoothedCrossEntropy()
-    task.compile(keras.optimizers.Adam(0.0), loss, weighted_metrics=["accuracy"])
-    callbacks = [] if place == "step" else [Raises()]
-    rows = [np.concatenate([x, x]) for x in (*INPUTS.values(), LABELS)]
-    data = [dict(zip(INPUTS, rows, strict=False)), rows[2]]
-    with pytest.raises(ArithmeticError):
-        arguments = data[: 1 if method == "predict" else 2]
-        getattr(task, method)(*arguments, batch_size=5, callbacks=callbacks, verbose=0)
-    close(compiled(task)(INPUTS), wanted)
-    if not QUICK:  # it can be trained again
-        task.compile(task.optimizer, SmoothedCrossEntropy(), weighted_metrics=[])
-        assert np.isfinite(fit(task)["loss"]).all()
-
-
-@pytest.mark.skipif(
-    keras.backend.backend() != "jax", reason="its steps use the values up"
-)
-def test_data_that_raise_between_steps_of_one_execution():
-    def batches():
-        yield from [(INPUTS, LABELS, WEIGHTS)] * 3
-        raise ArithmeticError
-
-    task = without_logits(translator(), steps_per_execution=2)
-    wanted = to_numpy(task(INPUTS))
-    with pytest.raises(ArithmeticError):
-        task.fit(batches(), steps_per_epoch=4, verbose=0)
-    close(task(INPUTS), wanted)
 
 
 # === Generation ===
@@ -147,13 +68,8 @@ def test_each_text_ends_at_its_own_stop(kind, tokenizer):
         task, texts = translator(tokenizer=tokenizer), ["ab cd", "ba", "dad cab", "c"]
     else:
         task, texts = test_language_model.task_of(), ["a dog", "cat", "runs", ""]
-    size = task.preprocessor.tokenizer.vocabulary_size()
-    compiles = keras.backend.backend() != "torch"
     ids = {}
-    for stop in range(3, size):
-        # Each stop is compiled anew: four are enough where they make a difference.
-        if compiles and len(ids) > 3 and len(set(map(tuple, ids.values()))) > 1:
-            break
+    for stop in range(3, task.preprocessor.tokenizer.vocabulary_size()):
         together = task.generate(texts, max_length=9, stop_token_ids=[stop])
         alone = [
             task.generate(text, max_length=9, stop_token_ids=[stop]) for text in texts
@@ -190,47 +106,16 @@ def test_beam_search_is_refused_by_a_language_model():
 # === Saving ===
 @pytest.mark.filterwarnings("ignore:.*cannot be verified", "ignore:.*automatically con")
 @pytest.mark.once
-@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16"])
-def test_a_model_in_mixed_precision_is_saved_so_that_it_loads(
-    policy, tokenizer, tmp_path
-):
+def test_a_model_in_mixed_precision_is_saved_in_float32(tokenizer, tmp_path):
+    policy = "mixed_bfloat16"
     task = translator(tokenizer=tokenizer, dtype=policy)
     task.save_to_preset(str(tmp_path / "new"))
     again = models.LuongTranslator.from_preset(tmp_path / "new")
     assert again.dtype_policy.name == "float32"
     for got, own in zip(again.get_weights(), task.get_weights(), strict=True):
         np.testing.assert_array_equal(got, own)
-    # As one was saved before: with the policy that it computed in.
-    config = tmp_path / "new" / "config.json"
-    old = config.read_text().replace('"float32"', f'"{policy}"')
-    config.write_text(old)
-    assert policy in old
-    loaded = models.LuongTranslator.from_preset(tmp_path / "new")
-    close(loaded(INPUTS), again(INPUTS))
     half = models.LuongTranslator.from_preset(tmp_path / "new", dtype=policy)
-    assert half.backbone.compute_dtype == policy.removeprefix("mixed_")
-
-
-@pytest.mark.filterwarnings("ignore:.*cannot be verified", "ignore:.*automatically con")
-@QUANTIZED
-@pytest.mark.once
-@pytest.mark.parametrize("kind", ["lora", "int8", "a policy of the task's own"])
-def test_mixed_precision_is_saved_beside_anything_else(kind, tokenizer, tmp_path):
-    around = keras.config.dtype_policy()
-    if kind.startswith("a policy"):
-        keras.config.set_dtype_policy("mixed_bfloat16")
-        task = translator(tokenizer=tokenizer, dtype="float32")
-        keras.config.set_dtype_policy(around)
-    else:
-        task = translator(tokenizer=tokenizer, dtype="mixed_bfloat16")
-    if kind == "lora":
-        task.backbone.enable_lora(2)
-    if kind == "int8":
-        task.quantize("int8")
-    task.save_to_preset(str(tmp_path))
-    again = models.LuongTranslator.from_preset(tmp_path)
-    assert again.backbone.compute_dtype == "float32"
-    close(again(INPUTS), ops.cast(task(INPUTS), "float32"), atol=0.1, rtol=0.1)
+    assert half.backbone.compute_dtype == "bfloat16"
 
 
 def tasks(tokenizer):
@@ -269,30 +154,6 @@ def test_a_task_is_copied_with_all_that_it_knows(kind, tokenizer, tmp_path):
 
 # === Text ===
 @pytest.mark.once
-@pytest.mark.parametrize(
-    "kind", ["translator", "language_model", "classifier", "tagger"]
-)
-@pytest.mark.parametrize("form", [np.array, iter, "tensor"])
-def test_texts_come_in_any_form(kind, form, tokenizer):
-    if form == "tensor":
-        form = pytest.importorskip("tensorflow").constant
-    task, _ = tasks(tokenizer)[kind]
-    texts = ["a dog", "cat"]
-    methods = {
-        "translator": [lambda x: task.translate(x, max_length=4)],
-        "language_model": [lambda x: task.score(x)],
-        "classifier": [lambda x: task.classify(x)],
-        "tagger": [lambda x: task.tag(x)],
-    }[kind]
-    if hasattr(task, "generate"):
-        methods.append(lambda x: task.generate(x, max_length=4))
-    for method in methods:
-        assert method(form(texts)) == method(texts)
-        if form is not iter:
-            assert method(form(texts[0])) == method(texts[0])
-
-
-@pytest.mark.once
 def test_a_classifier_takes_class_numbers_and_ids():
     task, texts = test_classifier.task_of("lstm"), test_classifier.TEXTS
     labels, arrays = [0, 1, 2, 1], task.preprocessor(texts)
@@ -324,14 +185,6 @@ def test_a_tagger_is_trained_on_sentences_and_tags():
     )
     # Keras divides by all real steps, 3 of the 4: the logits carry the words' mask.
     assert history["val_loss"][0] == pytest.approx(total / 3, rel=1e-5)
-    hits = [[tag for _, tag in row] for row in task.tag(sentences)]
-    hits = [
-        a == b
-        for row, own in zip(hits, TAGS, strict=True)
-        for a, b in zip(row, own, strict=True)
-    ]
-    wanted = np.mean(hits)
-    assert history["val_sparse_categorical_accuracy"][0] == pytest.approx(wanted)
     with pytest.raises(ValueError, match="a tag for each word.*sentences of .* words"):
         task.fit(sentences, [TAGS[0], TAGS[0]], verbose=0)
     with pytest.raises(

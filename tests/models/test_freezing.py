@@ -58,25 +58,6 @@ def test_what_is_frozen_stays(case):
     make, data, names = CASES[case]
     task = make()
     check(task, task, freeze(task.backbone, names), data)
-    task.backbone.trainable = False
-    with pytest.raises(ValueError, match="call `compile` again.*Received: .* then"):
-        task.fit(data, verbose=0)
-
-
-@pytest.mark.once
-def test_what_is_frozen_or_freed_later_takes_another_compile():
-    make, data, names = CASES["Luong"]
-    task = make()
-    task.train_on_batch(data)
-    frozen = freeze(task.backbone, names)
-    with pytest.raises(ValueError, match="Received: 8 trainable variables, 11 then"):
-        task.train_on_batch(data)
-    task.compile(keras.optimizers.Adam(0.1))
-    check(task, task, frozen, data)
-    for trainable in (False, True):  # TensorFlow takes no notice of the same once more
-        task.backbone.trainable = trainable
-    task.compile(keras.optimizers.Adam(0.1))
-    check(task, task, {**dict.fromkeys(frozen, False), "all": True}, data)
 
 
 @pytest.mark.parametrize("case", ["Luong", once("Transformer"), once("Bahdanau")])
@@ -94,6 +75,3 @@ def test_what_is_frozen_stays_in_training_without_logits(case):
             return x, y, weights
 
     check(task, trained, frozen, Batches())
-    task.backbone.trainable = False
-    with pytest.raises(ValueError, match="call `compile` again"):
-        trained.fit(Batches(), verbose=0)

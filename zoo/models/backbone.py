@@ -1,9 +1,6 @@
 """The base classes of the papers' backbones."""
 
-import contextlib
-import itertools
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,89 +34,7 @@ def _is_functional(cls):
     )
 
 
-class RestoreOnError:
-    """Gives a model its values back when `fit`, `evaluate` or `predict` raises.
-
-    Keras's trainer for JAX takes them out of the variables while it runs.
-    """
-
-    def make_train_function(self, force: bool = False) -> None:
-        self._make("train", force)
-
-    def make_test_function(self, force: bool = False) -> None:
-        self._make("test", force)
-
-    def make_predict_function(self, force: bool = False) -> None:
-        self._make("predict", force)
-
-    def _make(self, kind, force):
-        if kind == "train":
-            self.check_trainable()
-        name, make = f"{kind}_function", f"make_{kind}_function"
-        before = getattr(self, name, None)
-        getattr(super(), make)(force)
-        made = getattr(self, name)
-        if keras.backend.backend() == "jax" and made is not before:
-            setattr(self, name, self._giving_back(made, kind))
-
-    def check_trainable(self) -> None:
-        """Refuses an optimizer that has trained other variables than those of today.
-
-        And weights in float16, by a `ValueError`.
-        """
-        if any(variable.dtype == "float16" for variable in self.trainable_variables):
-            raise ValueError(
-                "Weights in float16 can't be trained: their updates vanish or overflow."
-                ' Load the model with dtype="mixed_float16". '
-                "Received: weights in float16"
-            )
-        paths = tuple(variable.path for variable in self.trainable_variables)
-        trained = getattr(self.optimizer, "trained_paths", paths)
-        if trained != paths:
-            raise ValueError(
-                "Layers have been frozen or freed since the optimizer was made for "
-                "those trainable then: call `compile` again, with a new optimizer. "
-                f"Received: {len(paths)} trainable variables, {len(trained)} then"
-            )
-        if self.optimizer is not None:
-            self.optimizer.trained_paths = paths
-
-    def _giving_back(self, function, kind):
-        def step(state, iterator):
-            try:
-                # Before the first of several steps, which uses the state up.
-                batches = list(itertools.islice(iterator, self.steps_per_execution))
-                return function(state, iter(batches))
-            except BaseException:
-                taken = [self.trainable_variables, self.non_trainable_variables]
-                taken += [self.optimizer.variables] if kind == "train" else []
-                taken += [] if kind == "predict" else [self.metrics_variables]
-                for variables, values in zip(taken, state, strict=True):
-                    for variable, value in zip(variables, values, strict=True):
-                        variable.assign(value)
-                raise
-
-        return step
-
-    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
-        with self.values_kept():
-            return super().evaluate(*args, **kwargs)
-
-    def predict(self, *args: Any, **kwargs: Any) -> Any:
-        with self.values_kept():
-            return super().predict(*args, **kwargs)
-
-    @contextlib.contextmanager
-    def values_kept(self) -> Iterator[None]:
-        """Restores the model's values when `evaluate` or `predict` raises."""
-        try:
-            yield
-        finally:
-            if keras.backend.backend() == "jax":
-                self.jax_state_sync()  # as Keras's own `fit` does
-
-
-class Presets(RestoreOnError, metaclass=SubclassedModel):
+class Presets(metaclass=SubclassedModel):
     """`from_preset` with zoo's names and zoo's checks, `save_to_preset` in float32."""
 
     @classmethod
@@ -191,22 +106,17 @@ class Backbone(LowRank, Configured, Presets, keras_hub.models.Backbone):
         Raises:
             ValueError: if the output layer is quantized.
         """
-        self.check_plain_output()
+        if not self.has_plain_output:
+            raise ValueError(
+                "A quantized output layer has no plain weights: train the model with "
+                f"its logits. Received: {self.output_or_embedding.quantization_mode}"
+            )
         if self.output_layer is None:
             kernel, bias = ops.transpose(self.token_embedding.embeddings), None
         else:
             kernel, bias = self.output_layer.kernel, self.output_layer.bias
         bias = None if bias is None else cast_weights(bias, self.compute_dtype)
         return cast_weights(kernel, self.compute_dtype), bias
-
-    def check_plain_output(self) -> None:
-        """Refuses, by a `ValueError`, a model without `output_weights`."""
-        if not self.has_plain_output:
-            raise ValueError(
-                "A model whose output layer is quantized has no plain output weights: "
-                f"train it with its logits. Received: {type(self).__name__}, "
-                f"{self.output_or_embedding.quantization_mode}"
-            )
 
     @property
     def has_plain_output(self) -> bool:

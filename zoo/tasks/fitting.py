@@ -1,6 +1,5 @@
 """`fit`, `evaluate`, `predict` and the like of tasks, on text in any form."""
 
-import contextlib
 import inspect
 from typing import Any
 
@@ -194,6 +193,4 @@ class TextFitMixin:
         if (held_out := given.get("validation_data")) is not None:
             read = Reader(self).read(held_out)
             given["validation_data"] = read[0] if are_batches(read[0]) else read
-        kept = name in ("evaluate", "predict")
-        with self.values_kept() if kept else contextlib.nullcontext():
-            return method(**given)
+        return method(**given)

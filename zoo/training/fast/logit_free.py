@@ -5,7 +5,6 @@ from typing import Any
 import keras
 
 from zoo.backend import Tensor
-from zoo.models.backbone import RestoreOnError
 from zoo.tasks.translator import Seq2SeqTask
 from zoo.training.fast.process import give_back_large_buffers
 from zoo.training.fast.traced_steps import trace_steps
@@ -13,7 +12,7 @@ from zoo.training.fast.updates import prepare_optimizer
 from zoo.training.losses import SmoothedCrossEntropy
 
 
-class LogitFreeTrainer(RestoreOnError, keras.Model):
+class LogitFreeTrainer(keras.Model):
     """Trains a task by what its output layer reads.
 
     `SmoothedCrossEntropy.projected` has loss and gradient of the output layer in one
@@ -62,10 +61,6 @@ class LogitFreeTrainer(RestoreOnError, keras.Model):
     @property
     def backbone(self) -> Any:
         return self.task.backbone
-
-    def check_trainable(self) -> None:
-        self.backbone.check_plain_output()  # named before what quantizing freezes
-        super().check_trainable()
 
     def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         return self.task.features(inputs, training=training)
@@ -148,8 +143,6 @@ def compile_for_training(
     # Now, so that a checkpoint finds the optimizer's variables; and the model's, since
     # for mixed_float16 Keras wraps what was given into one that scales the loss.
     model.optimizer.build(model.trainable_variables)
-    if isinstance(model, RestoreOnError):
-        model.check_trainable()  # from now on
     return model
 
 
@@ -162,8 +155,6 @@ def _compile_by_shape(model):
     import tensorflow as tf
 
     def make_train_function(force=False):
-        if isinstance(model, RestoreOnError):
-            model.check_trainable()
         plain = model.run_eagerly or model.jit_compile is not True
         if plain or model.steps_per_execution > 1:  # compiled anew, in another way
             return type(model).make_train_function(model, force)
