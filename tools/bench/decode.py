@@ -46,7 +46,6 @@ MODELS = ("luong", "transformer")
 # `MODELS` beside it, its precisions.
 PEERS = {
     "opennmt-py": ("opennmt-py", "luong", ["float32"]),
-    "joeynmt": ("joeynmt", "luong", ["float32"]),
     "ctranslate2": ("opennmt-transformer", "transformer", ["float32", "int8"]),
 }
 

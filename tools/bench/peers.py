@@ -2,8 +2,7 @@
 
 Each peer trains with its own command and its own batching, and the rates are those of
 its own log: real target tokens per second, the end token counted and padding not, which
-is what zoo's side counts too. For OpenNMT-py these are the non-padding labels, for
-JoeyNMT the non-padding tokens after the start token.
+is what zoo's side counts too. For OpenNMT-py these are the non-padding labels.
 """
 
 import dataclasses
@@ -109,87 +108,6 @@ TRANSFORMER = {
 }
 
 
-def joeynmt(attention):
-    def configure(data, folder, steps, window, save):
-        def side(language):
-            return {
-                "lang": language,
-                "level": "word",
-                "lowercase": False,
-                "normalize": False,
-                "max_length": 100,
-                "voc_file": str(data / f"vocabulary.{language}"),
-            }
-
-        def network(**options):
-            return {
-                "type": "recurrent",
-                "rnn_type": "lstm",
-                "embeddings": {"embedding_dim": 256, "dropout": 0.0},
-                "num_layers": 1,
-                "dropout": 0.0,
-                **options,
-            }
-
-        config = {
-            "name": "bench",
-            "joeynmt_version": "2.3.0",
-            "model_dir": str(folder / "model"),
-            "use_cuda": False,
-            "random_seed": 1,
-            "data": {
-                "train": str(data / "train"),
-                "dev": str(data / "valid"),
-                "dataset_type": "plain",
-                "src": side("source"),
-                "trg": side("target"),
-            },
-            "testing": {"beam_size": 1, "eval_metrics": ["bleu"]},
-            "training": {
-                "overwrite": True,
-                "optimizer": "adam",
-                "learning_rate": 0.001,
-                "scheduling": "exponential",  # none is refused
-                "decrease_factor": 1.0,
-                "normalization": "tokens",
-                "batch_size": 64,
-                "batch_type": "sentence",
-                "epochs": steps,
-                "updates": steps,
-                "logging_freq": window,
-                "validation_freq": save,  # it saves when it validates
-                "shuffle": True,
-            },
-            "model": {
-                "encoder": network(hidden_size=128, bidirectional=True),
-                "decoder": network(
-                    hidden_size=256,
-                    attention=attention,
-                    input_feeding=True,
-                    init_hidden="last",
-                    hidden_dropout=0.0,
-                ),
-            },
-        }
-        return {"config.yaml": json.dumps(config, indent=2)}
-
-    return configure
-
-
-_JOEYNMT = {
-    "package": "joeynmt==2.3.0",
-    "needs": (
-        f"{TORCH} datasets importlib_metadata matplotlib packaging pyyaml sacrebleu "
-        "sacremoses sentencepiece setuptools<81 subword-nmt tensorboard tqdm"
-    ).split(),
-    "command": lambda folder: [
-        *("python", "-m", "joeynmt", "train", str(folder / "config.yaml")),
-        "--skip-test",
-    ],
-    "pattern": r"Tokens per Sec:\s*([\d.]+)",
-    "versions": ("joeynmt", "torch"),
-}
-
 _OPENNMT_PY = {
     "package": "OpenNMT-py==3.5.1",
     "needs": (
@@ -207,8 +125,6 @@ PEERS = {
     "opennmt-transformer": Peer(
         **_OPENNMT_PY, configure=functools.partial(opennmt_py, **TRANSFORMER)
     ),
-    "joeynmt": Peer(**_JOEYNMT, configure=joeynmt("luong")),
-    "joeynmt-bahdanau": Peer(**_JOEYNMT, configure=joeynmt("bahdanau")),
 }
 
 

@@ -108,7 +108,7 @@ def rate_table(rates, limit=None):
         limit: target tokens per second, or None.
     """
     found = {name: summary(values) for name, values in rates.items()}
-    others = {x: found[x]["median"] for x in ("opennmt-py", "joeynmt") if found.get(x)}
+    others = {x: found[x]["median"] for x in peers.PEERS if found.get(x)}
     others |= {"limit": limit} if limit else {}
     heads = ["system", "target tokens/s", "spread", *(f"/ {name}" for name in others)]
     rows = []

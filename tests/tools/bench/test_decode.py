@@ -54,10 +54,13 @@ def test_ratios_are_those_of_medians():
     found = {
         name: {"seconds": seconds, "load": 0, "first": 0, "sentences": 9}
         | {"peak_memory": 700}
-        for name, seconds in {"zoo jax": [1.0, 2.0, 9.0], "joeynmt": [5.0] * 3}.items()
+        for name, seconds in {
+            "zoo jax": [1.0, 2.0, 9.0],
+            "opennmt-py": [5.0] * 3,
+        }.items()
     }
     head, _, first, second = decode.times_table(found).splitlines()
-    assert head.endswith("| × joeynmt |")
+    assert head.endswith("| × opennmt-py |")
     assert first.endswith("| 700 | 2.50 |") and second.endswith("| 700 | 1.00 |")
 
 

@@ -6,12 +6,12 @@ pytestmark = pytest.mark.backend_free
 
 
 def test_ratios_are_of_medians():
-    rates = {"zoo": [90.0, 100.0, 300.0], "joeynmt": [50.0], "broken": []}
+    rates = {"zoo": [90.0, 100.0, 300.0], "opennmt-py": [50.0], "broken": []}
     rows = train.rate_table(rates, 200.0).split("\n")
-    assert rows[0] == "| system | target tokens/s | spread | / joeynmt | / limit |"
+    assert rows[0] == "| system | target tokens/s | spread | / opennmt-py | / limit |"
     assert rows[2:] == [
         "| zoo | 100 | 90 – 300 | 2.00 | 0.50 |",
-        "| joeynmt | 50 | 50 – 50 | 1.00 | 0.25 |",
+        "| opennmt-py | 50 | 50 – 50 | 1.00 | 0.25 |",
         "| broken | failed |  |  |  |",
     ]
     assert train.rate_table({"zoo": [9.0]}).split("\n")[2] == "| zoo | 9 | 9 – 9 |"
@@ -27,9 +27,9 @@ class FakeBench:
         self.print_load = self.print_machine = lambda text: None
 
     def measure(self, name, command, environment, read):
-        if name == "joeynmt":
-            assert command == ["joeynmt", 30, 10]
-            return read("Tokens per Sec: 9\nTokens per Sec: 50\n"), {"seconds": 3.0}
+        if name == "opennmt-py":
+            assert command == ["opennmt-py", 30, 10]
+            return read("Step 1/3; 8/9 tok/s\nStep 2/3; 8/50 tok/s\n"), {"seconds": 3.0}
         if environment == {"KERAS_BACKEND": "torch"}:
             return None, "it failed"
         if "tools.bench.workers.limit" in command:
@@ -45,20 +45,20 @@ def test_each_round_measures_the_limit_and_all_systems(monkeypatch, tmp_path, ca
     monkeypatch.setattr(train, "Bench", FakeBench)
     monkeypatch.setattr(train, "write_data", lambda folder: facts)
     monkeypatch.setattr(train.peers, "install", lambda *_: None)
-    monkeypatch.setattr(train.peers, "versions", lambda *_: {"joeynmt": "2.3"})
+    monkeypatch.setattr(train.peers, "versions", lambda *_: {"OpenNMT-py": "3.5"})
     monkeypatch.setattr(
         train.peers,
         "prepare",
         lambda peer, name, work, data, steps, window: [name, steps, window],
     )
     options = ["--work", str(tmp_path), "--quick", "--backends", "jax,torch"]
-    options += ["--peers", "joeynmt"]
+    options += ["--peers", "opennmt-py"]
     # One backend fails: the others are printed.
     assert train.main([*options, "--json", str(tmp_path / "found.json")]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[-3:] == [
         "| zoo jax | 100 | 90 – 110 | 2.00 | 0.50 |",
-        "| joeynmt | 50 | 50 – 50 | 1.00 | 0.25 |",
+        "| opennmt-py | 50 | 50 – 50 | 1.00 | 0.25 |",
         "| zoo torch | failed |  |  |  |",
     ]
     assert lines[-6].startswith("limit: 200 target tokens/s = 2 GFLOP/s (1 – 3) / 1.0 ")

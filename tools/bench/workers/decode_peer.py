@@ -9,7 +9,6 @@ lines of words; loading the model and one translation before are left out.
 """
 
 import argparse
-import functools
 import inspect
 import os
 import time
@@ -50,42 +49,6 @@ def opennmt_py(args):
         return [best[0].split() for best in found]
 
     return translate, ("OpenNMT-py", "torch")
-
-
-def joeynmt(args):
-    import joeynmt.prediction as prediction
-    from joeynmt.config import load_config, parse_global_args
-
-    config = load_config(args.model / "config.yaml")
-    source = str(args.source.with_suffix(""))
-    config["data"] = {**config["data"], "dev": source, "test": source}
-    config["testing"] = {
-        "beam_size": args.beam,
-        "batch_size": args.batch,
-        "batch_type": "sentence",
-        "max_output_length": args.length,
-        "beam_alpha": 1.0,
-    }
-    settings = parse_global_args(config, rank=0, mode="test")
-    model, _, data, _ = prediction.prepare(settings, rank=0, mode="test")
-    data.reset_indices(random_subset=-1)
-    # Its `predict` has no argument for it.
-    prediction.search = functools.partial(
-        prediction.search, min_output_length=args.length
-    )
-
-    def translate():
-        _, _, _, found, _, _ = prediction.predict(
-            model=model,
-            data=data,
-            device=settings.device,
-            n_gpu=settings.n_gpu,
-            args=settings.test,
-            autocast=settings.autocast,
-        )
-        return [[word for word in row if word != "</s>"] for row in found]
-
-    return translate, ("joeynmt", "torch")
 
 
 def ctranslate2(args):
@@ -132,7 +95,6 @@ def newest(files):
 
 PEERS = {
     "opennmt-py": opennmt_py,
-    "joeynmt": joeynmt,
     "ctranslate2": ctranslate2,
 }
 
