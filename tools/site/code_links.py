@@ -14,9 +14,15 @@ from tools.site.pages import CARDS
 def link_code(app, doctree, page):
     """Links the code spans of a page; for Sphinx's `doctree-resolved`."""
     targets = _targets(app.env)
+    taken = {
+        span
+        for kind in (nodes.reference, nodes.title)
+        for parent in doctree.findall(kind)
+        for span in parent.findall(nodes.literal)
+    }
     for span in list(doctree.findall(nodes.literal)):
         target = targets.get(span.astext())
-        if target is None or isinstance(span.parent, nodes.reference | nodes.title):
+        if target is None or span in taken:
             continue
         document, anchor = target
         if (document, anchor) == (page, ""):
