@@ -15,8 +15,7 @@ help:  ## show the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.runtime  ## translate a few sentences and show an alignment
-	@KERAS_BACKEND=$(KERAS_BACKEND) $(BIN)/zoo translate --preset luong_local \
-	    --alignments \
+	@KERAS_BACKEND=$(KERAS_BACKEND) $(BIN)/zoo translate luong_local --alignments \
 	    "A man is riding a bicycle down the street." \
 	    "Two children are playing with a ball in the park." \
 	    "A black dog runs through the snow."

@@ -30,14 +30,16 @@ from typing import Any
 import zoo
 from zoo import presets
 from zoo.cli.common import (
+    BACKEND,
+    SEARCH,
     BadInput,
     Parser,
-    add_search,
+    add_options,
     count,
     exit_code,
+    given,
     number,
     progress,
-    search_options,
 )
 from zoo.files import atomic_write, sha256, write_bytes
 from zoo.presets.card import digest
@@ -66,7 +68,7 @@ def _parser():
     add("--partition-lines", type=count, default=2000, metavar="N", help=lines)
     add("--address", help="of a Ray cluster (default: Ray starts on this machine)")
     add("--restart", action="store_true", help="discard unfinished work")
-    add_search(parser)
+    add_options(parser, [*SEARCH, BACKEND])
     return parser
 
 
@@ -81,7 +83,7 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.preset = str(folder.resolve())
     work = Path(f"{Path(arguments.output)}.parts")  # no last slash
     identity = {"preset": digest(folder), "lines": arguments.partition_lines}
-    identity |= {"search": search_options(arguments), "backend": arguments.backend}
+    identity |= {"search": given(arguments, SEARCH), "backend": arguments.backend}
     with only_run_in(work):
         for path in work.iterdir() if arguments.restart else ():
             path.unlink()
@@ -153,8 +155,8 @@ def translate(
             max_task_retries=ATTEMPTS - 1,
             runtime_env={"env_vars": _environment(arguments)},
         )
-        given = arguments.preset, preset, search_options(arguments)
-        pool = ActorPool([worker.remote(*given) for _ in range(arguments.workers)])
+        model = arguments.preset, preset, given(arguments, SEARCH)
+        pool = ActorPool([worker.remote(*model) for _ in range(arguments.workers)])
         for partition in itertools.chain([first], partitions):
             if not pool.has_free():
                 yield pool.get_next_unordered()

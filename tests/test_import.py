@@ -115,7 +115,7 @@ assert outputs["source_ids"].shape == (8,)
 assert preprocessor.generate_postprocess(outputs["source_ids"]) == "a dog"
 config = keras.saving.serialize_keras_object(preprocessor)
 keras.saving.deserialize_keras_object(config)
-options = ["--preset", folder, "--beam", "2", "--alignments"]
+options = [folder, "--beam", "2", "--alignments"]
 assert main(["translate", *options, "cat"]) == 0
 assert not {"tensorflow", "tensorflow_text"} & set(sys.modules)
 """

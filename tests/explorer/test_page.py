@@ -10,7 +10,7 @@ import pytest
 from tests.explorer.node import CHROMIUM, EXPLORER, need_node
 from tests.serving.conftest import needs_tensorflow
 from zoo.cli import main
-from zoo.cli.explore import EXPLORED
+from zoo.cli.export import EXPLORED
 from zoo.decoding import Translation
 
 pytestmark = pytest.mark.long

@@ -6,29 +6,24 @@ heavy is imported before a command needs it.
 """
 
 import argparse
-import importlib
+import os
 import sys
 from collections.abc import Sequence
 
 import zoo
-from zoo.cli import common, completion, train
+from zoo.cli import answers, evaluate, export, look, report, train
+from zoo.cli.common import COMMANDS, BadInput, Command, Parser, add_options, exit_code
 from zoo.strings import did_you_mean
 
-# The menu. A command's module has `HELP`, `EXAMPLE`, `add_arguments(parser)`, and
-# `run(arguments)`, which returns the exit code, or None for 0.
-_MENU = {
+MENU = {
     "use a preset": ["translate", "tag", "generate", "classify", "caption"],
     "train your own": ["train", "report", "evaluate", "upload"],
     "serve": ["export", "serve"],
     "look": ["list", "info", "plot", "explore"],
     "set up": ["completion"],
 }
-_FILES = {"list": "listing"}  # a command's module, if it has another name
-MODULES = {
-    name: importlib.import_module(f"zoo.cli.{_FILES.get(name, name)}")
-    for names in _MENU.values()
-    for name in names
-}
+for _name, _module in {"train": train, "report": report}.items():
+    COMMANDS[_name] = Command(_module.HELP, _module.EXAMPLE, (), _module.run)
 _EPILOG = """\
 zoo COMMAND --help explains a command. Exit codes: 0 success, 1 failure, 2 bad
 usage or input, 130 interrupted, 141 closed standard output.
@@ -47,54 +42,77 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def command():
         arguments = _parse(sys.argv[1:] if argv is None else list(argv))
-        return arguments.run(arguments)
+        return COMMANDS[arguments.command].run(arguments)
 
-    return common.exit_code(command)
+    return exit_code(command)
 
 
 def _parse(argv):
     parser = _parser()
-    completion.complete(parser)
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks, since TAB was pressed
+        _complete(parser)
     if argv[:1] == ["train"]:
         argv = ["train", *train.with_recipe(argv[1:])]
-    if argv and not argv[0].startswith("-") and argv[0] not in MODULES:
-        near = did_you_mean(argv[0], MODULES)
-        raise common.BadInput(f"no command {argv[0]!r}{near} (see zoo --help)")
+    if argv and not argv[0].startswith("-") and argv[0] not in COMMANDS:
+        near = did_you_mean(argv[0], COMMANDS)
+        raise BadInput(f"no command {argv[0]!r}{near} (see zoo --help)")
     arguments, rest = parser.parse_known_args(argv or ["--help"])
-    # argparse does not parse words after an option that follows other words.
-    if hasattr(arguments, "words") and not any(word.startswith("-") for word in rest):
-        arguments.words += rest
+    arguments.argv = argv
+    # argparse does not parse texts after an option that follows other words.
+    if hasattr(arguments, "texts") and not any(word.startswith("-") for word in rest):
+        arguments.texts += rest
     elif rest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     return arguments
 
 
 def _parser():
-    layout = argparse.RawDescriptionHelpFormatter
-    parser = common.Parser(
-        prog="zoo",
-        usage="zoo [-h] [--version] COMMAND ...",
-        description="Classic sequence-to-sequence models on Keras 3.\n",
-        epilog=_EPILOG,
-        formatter_class=layout,
-    )
+    options = {"formatter_class": argparse.RawDescriptionHelpFormatter}
+    menu = "Classic sequence-to-sequence models on Keras 3.\n"
+    for title, names in MENU.items():
+        rows = [(name, COMMANDS[name].help) for name in names]
+        menu += "".join(
+            ["\n", title, "\n", *(f"  {n:<11} {text}\n" for n, text in rows)]
+        )
+    parser = Parser(prog="zoo", description=menu, epilog=_EPILOG, **options)
+    parser.usage = "zoo [-h] [--version] COMMAND ..."
     parser.add_argument("--version", action="version", version=zoo.__version__)
     commands = parser.add_subparsers(
         prog="zoo", required=True, dest="command", help=argparse.SUPPRESS
     )
-    for title, names in _MENU.items():
-        parser.description += f"\n{title}\n"
-        for name in names:
-            module = MODULES[name]
-            parser.description += f"  {name:<11} {module.HELP}\n"
-            parser.description += f"  {'':<11} {module.EXAMPLE}\n"
-            command = commands.add_parser(
-                name,
-                help=module.HELP,
-                description=module.HELP,
-                epilog=f"example:\n  {module.EXAMPLE}",
-                formatter_class=layout,
-            )
-            module.add_arguments(command)
-            command.set_defaults(run=module.run)
+    for name, each in COMMANDS.items():
+        end = f"example:\n  {each.example}"
+        command = commands.add_parser(
+            name, help=each.help, description=each.help, epilog=end, **options
+        )
+        add_options(command, each.options)
+    train.add_arguments(commands.choices["train"])
+    report.add_arguments(commands.choices["report"])
     return parser
+
+
+def _complete(parser):
+    """Answers a shell, and ends the process.
+
+    Names of presets, recipes and corpora are completed where the metavar says so,
+    choices where there are some, files elsewhere.
+    """
+    import argcomplete
+    from argcomplete.completers import FilesCompleter
+
+    from zoo import data, presets
+    from zoo.training.train_by_name import recipes
+
+    names = {
+        "PRESET": lambda: [card.name for card in presets.list_presets()],
+        "RECIPE": recipes,
+        "CORPUS": lambda: [*data.list_corpora(), "ptb", "sst", "ud_english_ewt"],
+    }
+
+    def complete(prefix, action, **_):
+        known = names.get(action.metavar, list)()
+        return [x for x in known if x.startswith(prefix)] or FilesCompleter()(prefix)
+
+    argcomplete.autocomplete(
+        parser, always_complete_options=False, default_completer=complete
+    )

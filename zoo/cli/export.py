@@ -1,197 +1,298 @@
-"""The command `zoo export`."""
+"""The commands `export`, `serve` and `explore`."""
 
 import argparse
+import importlib.util
 import os
-import subprocess
+import shlex
 import sys
-from collections.abc import Sequence
+import tempfile
+import webbrowser
 from pathlib import Path
-from typing import Any
 
 import zoo
-from zoo.backend import configured_backend
 from zoo.cli.common import (
     BadInput,
-    add_presets,
-    as_options,
+    command,
     count,
-    given_options,
-    no_words,
+    given,
     number,
     option,
+    preset,
     progress,
-    split_presets,
+    words,
 )
-from zoo.cli.presets import card_of, find_preset, load_task, model_name
-from zoo.files import StrPath, cache_folder
+from zoo.cli.presets import (
+    card_of,
+    find_preset,
+    model_name,
+    needs_process,
+    run_under_tensorflow,
+    start_keras,
+)
+from zoo.files import cache_folder
+from zoo.presets import loading
 from zoo.presets.card import digest
 
-HELP = "write a SavedModel that takes text, or ONNX graphs"
-EXAMPLE = "zoo export luong_local"
-
 # Format -> the default folder of models in it.
-FOLDERS = {"savedmodel": "exports", "onnx": "exports/onnx"}
-# Engine of ONNX Runtime -> the options of its export.
-ENGINES: dict[str, dict[str, str]] = {"onnx": {}, "onnx-int8": {"quantize": "int8"}}
-# Option -> its help and type. All but the last two are arguments of
-# `zoo.serving.Limits`.
-_OPTIONS: dict[str, tuple[str, Any]] = {
-    "beam_size K": ("hypotheses of the beam search (default 5)", count),
-    "length_penalty ALPHA": ("of Wu et al. 2016; 0 disables it (default 1)", number),
-    "coverage_penalty BETA": ("of Wu et al. 2016; 0 disables it (default 0)", number),
-    "n_best N": ("results of translate_n_best (default: the beam size)", count),
-    "max_length N": ("longest output (default: twice the source's, plus 10)", count),
-    "max_source_length N": ("longer inputs are cut (default: the preset's)", count),
-    "quantize": (
-        "of the weights of word vectors and dense layers (float16: of graphs only)",
+_FOLDERS = {"savedmodel": "exports", "onnx": "exports/onnx"}
+_OPTIONS = (
+    option(
+        "--quantize",
+        "of word vectors and dense layers (float16: of graphs only)",
         ("int8", "float16"),
     ),
-    "dtype": ("of weights and computation", ("float32", "float16")),
-}
+    option("--dtype", "of weights and computation", ("float32", "float16")),
+    # Arguments of `zoo.serving.Limits`.
+    option("--beam-size K", "hypotheses of the beam search (default 5)", count),
+    option("--length-penalty ALPHA", "of Wu et al. 2016; 0: none (default 1)", number),
+    option("--coverage-penalty BETA", "of Wu et al. 2016; 0: none (default 0)", number),
+    option("--n-best N", "of translate_n_best (default: the beam size)", count),
+    option("--max-length N", "longest output (default: 2 * source + 10)", count),
+    option("--max-source-length N", "longer inputs are cut", count),
+)
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Adds the arguments of `zoo export` to its parser."""
-    add_presets(command, "[OUT]")
-    command.description = (
-        f"{HELP},\nOUT/NAME/VERSION (default exports/NAME/1, exports/FORMAT/NAME/1)"
-    )
-    text = "a SavedModel (the default), or graphs for zoo.serving.runtime.onnx"
-    option(command, "--format", text, (*FOLDERS,), default="savedmodel")
-    for form, given in _OPTIONS.items():
-        option(command, f"--{form.replace('_', '-')}", *given)
-    text = "omit the warm-up requests, which need tensorflow-serving-api"
-    option(command, "--no-warmup", text)
-
-
-def run(arguments: argparse.Namespace) -> int | None:
-    """Runs `zoo export`; returns the exit code of another process that exported."""
-    (name,), words = split_presets(arguments)
-    no_words(words[1:], arguments)
-    out = words[0] if words else FOLDERS[arguments.format]
-    options = given_options(arguments, (form.split()[0] for form in _OPTIONS))
-    wrong = [key for key in options if key != "quantize"]
-    if arguments.format == "onnx" and wrong:
-        raise BadInput(
-            "--format onnx takes the option --quantize, since limits are given to "
-            f"each call; received {as_options(wrong)}"
-        )
-    warmup = not arguments.no_warmup
-    return export_preset(name, out, arguments.format, warmup, **options)
-
-
-def export_preset(
-    name: str, out: StrPath, form: str, warmup: bool = True, **options: Any
-) -> int | None:
-    """Exports a preset, under TensorFlow whatever backend is configured.
-
-    Args:
-        name: what `zoo.load` accepts.
-        out: the folder for the model's folder.
-        form: "savedmodel" or "onnx".
-        warmup: whether a SavedModel has warm-up requests.
-        **options: options of `zoo export` by name.
+@command(
+    "zoo export luong_local",
+    preset(),
+    words("out", "OUT", "folder of models (default exports, exports/onnx)", nargs="?"),
+    option(
+        "--format",
+        "a SavedModel (the default), or graphs for zoo.serving.runtime.onnx",
+        (*_FOLDERS,),
+        default="savedmodel",
+    ),
+    *_OPTIONS,
+    option("--no-warmup", "omit warm-up requests, by tensorflow-serving-api"),
+)
+def export(arguments: argparse.Namespace) -> int | None:
+    """Writes a SavedModel that takes text, or ONNX graphs.
 
     Returns:
-        The exit code of the process that exported, or None for this one.
+        The exit code of another process, under TensorFlow, that exported.
     """
     from zoo import serving
+    from zoo.serving.export import model_server
 
-    preset = find_preset(name)
+    name, form, options = arguments.preset, arguments.format, given(arguments, _OPTIONS)
+    if form == "onnx" and set(options) - {"quantize"}:
+        raise BadInput(
+            "--format onnx takes --quantize alone, since limits are given to each "
+            f"call; received {', '.join(options)}"
+        )
+    folder = find_preset(name)
     if needs_process():
-        return _export_elsewhere(name, out, form, warmup, options)
+        return run_under_tensorflow(arguments.argv)
+    start_keras(name, None)
     dtype = options.pop("dtype", None)
-    task = load_task(name, None, **({"dtype": dtype} if dtype else {}))
+    task = loading.load(folder, **({"dtype": dtype} if dtype else {}))
     progress(f"exporting {name}")
-    path = Path(out) / model_name(name, preset)
+    path = Path(arguments.out or _FOLDERS[form]) / model_name(name, folder)
     if form == "onnx":
-        card = card_of(preset)
+        card = card_of(folder)
         options["card"] = card and card.to_dict()
-        print(serving.export_onnx(task, path, preset=digest(preset), **options))
+        print(serving.export_onnx(task, path, preset=digest(folder), **options))
         return None
     if quantize := options.pop("quantize", None):
         task.quantize(quantize)
-    print(serving.export_savedmodel(task, path, warmup, digest(preset), **options))
-    from zoo.serving.export import model_server
-
+    warmup = not arguments.no_warmup
+    print(serving.export_savedmodel(task, path, warmup, digest(folder), **options))
     if model_server.refresh_labels(path.parent, path.name):
         progress(f"labelled it in {path.parent / model_server.MODELS}")
     return None
 
 
-# === Engines ===
+# === Servers ===
+
+_FORMATS = {"tensorflow": "savedmodel", "ray": "onnx"}
+_OF_RAY = (
+    option("--replicas N", "Ray: processes that serve (default 1)", count),
+    option("--max-replicas N", "Ray: at most so many, by the load", count),
+    option("--host HOST", "Ray: REST's address (default 127.0.0.1)"),
+)
 
 
-def add_engine(command: argparse.ArgumentParser) -> None:
-    """Adds the option `--engine` to a command's parser."""
-    text = "what computes: Keras (the default), or ONNX Runtime, without Keras, after a"
-    text += " first export to the cache folder; int8: smaller and faster, a word may "
-    text += "differ"
-    option(command, "--engine", text, ("keras", *ENGINES), default="keras")
+@command(
+    "zoo serve luong_local",
+    preset(nargs="+"),
+    option(
+        "--engine",
+        "TensorFlow Serving, or Ray Serve, by pip (default: tensorflow if its server "
+        "or Docker is here)",
+        (*_FORMATS,),
+    ),
+    option("--folder FOLDER", "of the exports (default exports, exports/onnx)"),
+    option("--port PORT", "gRPC (default 8500)", count, default=8500),
+    option("--rest-port PORT", "REST (default 8501)", count, default=8501),
+    *_OF_RAY,
+    option("--no-start", "only export, and write the server's files"),
+)
+def serve(arguments: argparse.Namespace) -> int | None:
+    """Runs a model server; exports presets if necessary.
 
+    This process becomes the server.
 
-def use_engine(names: list[str], arguments: argparse.Namespace, task: str) -> list[str]:
-    """Returns the presets of a command, or the export that `--engine` runs instead.
-
-    It is made in the cache folder, once for each content of a preset.
-
-    Args:
-        names: of the presets, each what `zoo.load` accepts.
-        arguments: the command's.
-        task: the task that the preset has to have.
+    Returns:
+        The exit code of a failed export, or None.
 
     Raises:
-        BadInput: for several presets or a backend, or if the preset does something else
-            or cannot be exported.
+        BadInput: if a name is not a preset, or options don't go together.
+        FileNotFoundError: with neither TensorFlow Serving's binary nor Docker, if that
+            server is to be started.
+        ImportError: without Ray, if its server is to be started.
     """
-    engine = arguments.engine
-    if engine == "keras":
-        return names
-    if len(names) > 1 or arguments.backend:
-        raise BadInput(f"--engine {engine} takes one preset and no --backend")
+    from zoo.serving.export import model_server
+
+    engine = _engine(arguments)
+    form = _FORMATS[engine]
+    folder = Path(arguments.folder or _FOLDERS[form])
+    make_command = _tensorflow_command if engine == "tensorflow" else _ray_command
+    if not arguments.no_start:  # first, since the rest is useless without a server
+        make_command(arguments, folder, [])
+    names, missing = _served(arguments.preset, folder)
+    for name in missing:
+        argv = ["export", name, str(folder), "--format", form]
+        if code := run_under_tensorflow(argv):
+            return code
+    if engine == "tensorflow":
+        progress(f"wrote {model_server.write_server_files(folder, names)}")
+    if arguments.no_start:
+        return None
+    argv = make_command(arguments, folder, names)
+    progress(f"gRPC at port {arguments.port}, REST at port {arguments.rest_port}")
+    print(shlex.join(argv), flush=True)
+    return os.execvp(argv[0], argv)
+
+
+def _engine(arguments):
+    """Returns `--engine`, or that of the other options, or one that can be started."""
+    of_ray = given(arguments, _OF_RAY)
+    if arguments.engine == "tensorflow" and of_ray:
+        raise BadInput("--replicas, --max-replicas and --host go with --engine ray")
+    if arguments.engine or of_ray:
+        return arguments.engine or "ray"
+    try:
+        _tensorflow_command(arguments, "", [])
+    except FileNotFoundError as error:
+        why = str(error).partition(". ")[0]
+        progress(f"{why}: serving by Ray Serve, which needs neither")
+        return "ray"
+    return "tensorflow"
+
+
+def _tensorflow_command(arguments, folder, names):
+    from zoo.serving.export import model_server
+
+    return model_server.server_command(folder, arguments.port, arguments.rest_port)
+
+
+def _ray_command(arguments, folder, names):
+    if importlib.util.find_spec("ray") is None:
+        raise ImportError('Ray Serve needs Ray: pip install "attention-zoo[ray]"')
+    argv = [sys.executable, "-m", "zoo.serving.server.ray_serve"]
+    argv += [f"{name}={folder.resolve() / name}" for name in names]
+    options = {"port": arguments.port, "rest_port": arguments.rest_port}
+    for name, value in {**options, **given(arguments, _OF_RAY)}.items():
+        argv += [f"--{name.replace('_', '-')}", str(value)]
+    return argv
+
+
+def _served(asked, folder):
+    """Returns the names of the models, and the presets to export first.
+
+    An exported model's name is served as it is; a preset by an export of its content.
+    """
     from zoo.serving import versions
 
-    [name] = names
-    preset = find_preset(name, task)
-    out = cache_folder() / "exports" / engine / digest(preset)[:16]
-    model = out / model_name(name, preset)
-    if not versions(model):
-        progress(f"exporting {name} to {out}, once")
-        options = ENGINES[engine]
-        if _export_elsewhere(str(preset), out, "onnx", True, options, sys.stderr):
-            raise BadInput(f"{name} cannot be exported; --engine keras needs no export")
-    return [str(model)]
+    presets = {}
+    for name in dict.fromkeys(asked):
+        if Path(name).name == name and versions(folder / name):
+            presets.setdefault(name, None)
+            continue
+        found = find_preset(name)
+        served = model_name(name, found)
+        if presets.setdefault(served, found) not in (None, found):
+            raise BadInput(f"model names must be unique, received {' '.join(asked)}")
+    missing = []
+    for served, found in presets.items():
+        if found and _exported_from(folder / served) != digest(found):
+            progress(f"{served} in {folder} is not an export of {found} yet")
+            missing.append(str(found))
+    return list(presets), missing
 
 
-# === Processes ===
+def _exported_from(model):
+    """Returns the digest of the preset of a model's newest version, or None."""
+    from zoo.serving import read_metadata, versions
+    from zoo.serving.export.manifest import MANIFEST, read_manifest
+
+    if not (found := versions(model)):
+        return None
+    version = model / str(found[-1])
+    read = read_manifest if (version / MANIFEST).is_file() else read_metadata
+    return read(version).get("preset")
 
 
-def needs_process() -> bool:
-    """Returns whether another process has to export: Keras uses another backend."""
-    backend = configured_backend()
-    if backend != "tensorflow":
-        progress(f"Keras uses {backend}: exporting in a process with tensorflow")
-    return backend != "tensorflow"
+# === The explorer ===
+
+EXPLORED = ["luong_local", "bahdanau", "transformer"]
 
 
-def _export_elsewhere(name, out, form, warmup, options, stdout=None):
-    """Exports in a process under TensorFlow, and returns its exit code."""
-    words = ["export", name, str(out), *([] if warmup else ["--no-warmup"])]
-    for key, value in {"format": form, **options}.items():
-        words += [f"--{key.replace('_', '-')}", str(value)]
-    return run_under_tensorflow(words, stdout)
+@command(
+    "zoo explore luong_local",
+    preset(f" (default: {' '.join(EXPLORED)})", nargs="*"),
+    option("--export FOLDER", "write the page as a folder, for any web server"),
+    option("--site URL", "address of the documentation, to link to"),
+    option("--port PORT", "(default 8650)", count, default=8650),
+    option("--open", "open the page in the browser"),
+)
+def explore(arguments: argparse.Namespace) -> int | None:
+    """Shows translators at work, in the browser.
+
+    A model is exported to the cache folder when it is first shown.
+
+    Returns:
+        The exit code of another process, under TensorFlow, that did it all.
+    """
+    from zoo.explorer.folder import static_server, write_folder
+
+    names = arguments.preset or EXPLORED
+    folders = {name: find_preset(name, "translate") for name in names}
+    presets = {model_name(*item): item[1] for item in folders.items()}
+    if len(presets) < len(names):
+        raise BadInput(f"model names must be unique, received {' '.join(names)}")
+    cache = cache_folder() / "explorer" / zoo.__version__
+    models = {name: (f, cache / digest(f)[:16]) for name, f in presets.items()}
+    new = [pair for pair in models.values() if not pair[1].is_dir()]
+    if new and needs_process():
+        return run_under_tensorflow(arguments.argv)
+    _export_graphs(new)
+    with tempfile.TemporaryDirectory() as temporary:
+        page = arguments.export or Path(temporary) / "page"
+        for told in write_folder(page, models, arguments.site):
+            progress(f"{told['name']}: {told['bytes'] / 1e6:.1f} MB ({told['dtype']})")
+        if arguments.export:
+            return print(page)
+        shown = f"http://127.0.0.1:{arguments.port}"
+        with static_server(page, port=arguments.port) as server:
+            progress(f"{shown} (Ctrl-C ends it)")
+            if arguments.open:
+                webbrowser.open(shown)
+            server.serve_forever()
+    return None
 
 
-def run_under_tensorflow(words: Sequence[str], stdout: Any = None) -> int:
-    """Runs a command of zoo in a process of its own; returns its exit code."""
-    # The package may be importable in this process only.
-    home = str(Path(zoo.__file__).parent.parent)
-    paths = [home, os.environ.get("PYTHONPATH", "")]
-    environment = {
-        **os.environ,
-        "KERAS_BACKEND": "tensorflow",
-        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-    }
-    return subprocess.run(
-        [sys.executable, "-m", "zoo", *words], env=environment, stdout=stdout
-    ).returncode
+def _export_graphs(new):
+    """Exports presets to their folders in the cache."""
+    from zoo.explorer.graphs import write_model
+    from zoo.serving.export.export_folder import require_packages
+
+    for preset_folder, graphs in new:
+        require_packages("onnx")
+        progress(f"exporting {preset_folder} to {graphs}, once")
+        graphs.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".", dir=graphs.parent) as temporary:
+            part = Path(temporary) / "part"
+            part.mkdir()
+            write_model(zoo.load(preset_folder), part)
+            part.rename(graphs)

@@ -1,17 +1,32 @@
-"""Loads presets for commands: one, or several as an ensemble."""
+"""Finds and loads presets for commands, under Keras or ONNX Runtime."""
 
+import argparse
 import os
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import zoo
 from zoo import presets
 from zoo.backend import configured_backend
-from zoo.cli.common import BadInput, progress
+from zoo.cli.common import BadInput, option, progress
+from zoo.files import cache_folder
 from zoo.presets import loading
-from zoo.presets.card import CARD_FILE, Card, read_card
-from zoo.serving.export.manifest import MANIFEST, newest, read_manifest
+from zoo.presets.card import CARD_FILE, Card, digest, read_card
+from zoo.serving.export.export_folder import versions
+from zoo.serving.export.manifest import MANIFEST, newest
+
+# Engine of ONNX Runtime -> the options of its export.
+_ENGINES = {"onnx": (), "onnx-int8": ("--quantize", "int8")}
+ENGINE = option(
+    "--engine",
+    "what computes: Keras (the default), or ONNX Runtime, without Keras, after a first "
+    "export to the cache folder; int8: smaller and faster, a word may differ",
+    ("keras", *_ENGINES),
+    default="keras",
+)
 
 
 def find_preset(name: str, task: str | None = None) -> Path:
@@ -39,55 +54,51 @@ def is_export(name: str) -> bool:
     return (newest(Path(name).expanduser()) / MANIFEST).is_file()
 
 
-def describe(name: str) -> tuple[str | None, Sequence[str] | None]:
-    """Returns a preset's or an export's task and languages, as far as it tells them."""
-    if is_export(name):
-        manifest = read_manifest(newest(Path(name).expanduser()))
-        return manifest["task"], (manifest.get("card") or {}).get("languages")
-    card = card_of(find_preset(name))
-    return (card.task, card.languages) if card else (None, None)
-
-
-def load_task(
-    name: str, backend: str | None, task: str | None = None, **options: Any
-) -> Any:
+def load_task(name: str, arguments: argparse.Namespace, task: str) -> Any:
     """Loads a preset for a command, checking all it can before importing Keras.
 
     Args:
-        name: what `zoo.load` accepts, or with a task the folder of exported graphs.
-        backend: the backend to select; None for the configured one.
-        task: the required task, as in cards; None for any.
-        **options: further arguments of `zoo.load`.
+        name: what `zoo.load` accepts, or the folder of exported graphs.
+        arguments: the command's, with `engine` and `backend`.
+        task: the required task, as in cards.
 
     Raises:
-        BadInput: if the preset does something else, another backend is already active,
-            or an export is given one.
+        BadInput: if the preset does something else, or another backend already runs.
     """
-    if task and is_export(name):
-        return _load_export(name, backend, task)
-    folder = find_preset(name, task)
-    _start_keras(name, backend)
-    model = loading.load(folder, **options)
-    if task and not hasattr(model, task):  # it has no card
+    if arguments.engine != "keras":
+        name = _exported(name, arguments.engine, task)
+    if is_export(name):
+        from zoo.serving import runtime
+
+        progress(f"loading {name}")
+        model = runtime.load(Path(name).expanduser())
+        able = model.task_name == task
+    else:
+        folder = find_preset(name, task)
+        start_keras(name, arguments.backend)
+        model = loading.load(folder)
+        able = hasattr(model, task)  # it may have no card
+    if not able:
         raise BadInput(presets.cannot(name, task))
     return model
 
 
-def _load_export(name, backend, task):
-    from zoo.serving import runtime
-
-    if backend:
+def load_translator(arguments: argparse.Namespace) -> Any:
+    """Loads a translator, or several, as "a,b", as a `zoo.decoding.Ensemble`."""
+    names = arguments.preset.split(",")
+    if len(names) > 1 and arguments.engine != "keras":
         raise BadInput(
-            f"{name} is an export that runs without Keras, received --backend {backend}"
+            f"--engine {arguments.engine} takes one preset, received {names}"
         )
-    progress(f"loading {name}")
-    model = runtime.load(Path(name).expanduser())
-    if model.task_name != task:
-        raise BadInput(presets.cannot(name, task))
-    return model
+    tasks = [load_task(name, arguments, "translate") for name in names]
+    if len(tasks) == 1:
+        return tasks[0]
+    from zoo.decoding import Ensemble
+
+    return Ensemble(tasks)
 
 
-def _start_keras(name, backend):
+def start_keras(name: str, backend: str | None) -> None:
     """Imports Keras and its backend, tuned for a command's process."""
     from zoo.training.fast.process import start_backend, tune_process
 
@@ -101,15 +112,40 @@ def _start_keras(name, backend):
     start_backend(presets_only=True)
 
 
-def load_translator(names: Sequence[str], backend: str | None) -> Any:
-    """Loads a preset that translates, or several as a `zoo.decoding.Ensemble`."""
-    if len(names) > 1 and any(map(is_export, names)):
-        raise BadInput(
-            f"an ensemble is made of presets, not of exports, received {names}"
-        )
-    tasks = [load_task(name, backend, "translate") for name in names]
-    if len(tasks) == 1:
-        return tasks[0]
-    from zoo.decoding import Ensemble
+# === Exports ===
 
-    return Ensemble(tasks)
+
+def _exported(name, engine, task):
+    """Returns a preset's export, made in the cache folder once for each content."""
+    preset = find_preset(name, task)
+    out = cache_folder() / "exports" / engine / digest(preset)[:16]
+    model = out / model_name(name, preset)
+    if not versions(model):
+        progress(f"exporting {name} to {out}, once")
+        words = ["export", str(preset), str(out), "--format", "onnx", *_ENGINES[engine]]
+        if run_under_tensorflow(words, sys.stderr):
+            raise BadInput(f"{name} cannot be exported; --engine keras needs no export")
+    return str(model)
+
+
+def needs_process() -> bool:
+    """Returns whether another process has to export: Keras uses another backend."""
+    backend = configured_backend()
+    if backend != "tensorflow":
+        progress(f"Keras uses {backend}: exporting in a process with tensorflow")
+    return backend != "tensorflow"
+
+
+def run_under_tensorflow(words: Sequence[str], stdout: Any = None) -> int:
+    """Runs a command of zoo in a process of its own; returns its exit code."""
+    # The package may be importable in this process only.
+    home = str(Path(zoo.__file__).parent.parent)
+    paths = [home, os.environ.get("PYTHONPATH", "")]
+    environment = {
+        **os.environ,
+        "KERAS_BACKEND": "tensorflow",
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "zoo", *words], env=environment, stdout=stdout
+    ).returncode

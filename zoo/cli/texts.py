@@ -5,76 +5,91 @@ import contextlib
 import itertools
 import os
 import re
-import shutil
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from zoo.cli.common import BadInput, add_presets, option, progress, split_presets
-from zoo.cli.presets import load_task
-from zoo.cli.prompt import answer_typed_lines, in_terminal
+from zoo.cli.common import BACKEND, BadInput, option, progress, words
+from zoo.cli.presets import ENGINE
 from zoo.strings import counted
 
-T = TypeVar("T")
-Chunk = list[tuple[str, str]]  # lines and their places
 STANDARD = {"-": "standard input"}
 # Batches of lines held at once: enough to batch by length, without memory growing with
 # the input.
 _BATCHES_AT_ONCE = 64
+OUTPUT = option("--output FILE", "write here (default: standard output)")
 
 
-def add_output(command: argparse.ArgumentParser) -> None:
-    """Adds `--output`."""
-    option(command, "--output FILE", "write here (default: standard output)")
+# The arguments of a command on texts, after PRESET.
+TEXTS = (
+    words(
+        "texts",
+        "TEXT",
+        "without it the input is read; in a terminal, a prompt asks for lines",
+        nargs="*",
+    ),
+    option(
+        "--input FILE",
+        "texts, one per line, or gzip, bzip2 or xz of that, or - for standard input "
+        "(the default without TEXT); may be repeated",
+        action="append",
+    ),
+    OUTPUT,
+    ENGINE,
+    BACKEND,
+)
 
 
-def add_texts(command: argparse.ArgumentParser, several: bool = False) -> None:
-    """Adds PRESET, TEXT, `--input` and `--output`."""
-    add_presets(command, "[TEXT ...]", several)
-    text = "texts, one per line, or gzip, bzip2 or xz of that, or - for standard input "
-    text += "(the default without TEXT); may be repeated"
-    option(command, "--input FILE", text, action="append")
-    add_output(command)
-
-
-def load_for_texts(arguments: argparse.Namespace, task: str) -> tuple[Any, list[str]]:
-    """Returns the preset of a command with `add_texts`, loaded, and its texts."""
-    (name,), texts = split_presets(arguments)
-    check_texts(arguments, texts)
-    return load_task(name, arguments.backend, task), texts
-
-
-def check_texts(arguments: argparse.Namespace, texts: Sequence[str]) -> None:
+def check_texts(arguments: argparse.Namespace) -> None:
     """Rejects unusable input and output before a model is loaded."""
-    if texts and arguments.input:
+    if arguments.texts and arguments.input:
         raise BadInput("give TEXT or --input, not both")
     check_files(arguments.input or [], arguments.output)
 
 
+def in_terminal(arguments: argparse.Namespace) -> bool:
+    """Returns whether a prompt asks for the texts: nothing is given or redirected."""
+    given = arguments.texts or arguments.input or arguments.output
+    return not given and sys.stdin.isatty() and sys.stdout.isatty()
+
+
 def run_texts(
     arguments: argparse.Namespace,
-    texts: Sequence[str],
-    work: Callable[[Chunk], Iterable[str]],
+    work: Callable[[list[str]], Sequence[Any]],
+    form: Callable[[int, Any], str] = lambda _, result: result or "",
+    skip: bool = True,
 ) -> None:
-    """Reads lines and writes the answers in their order; in a terminal, a prompt does.
+    """Writes the answers to the input's lines in their order.
 
     Args:
-        arguments: arguments with `input`, `output` and `batch_size`.
-        texts: the texts on the command line; without them, the input is read.
-        work: function of `(line, place)` pairs that returns the answers, without a
-            newline at the end.
+        arguments: arguments of `add_texts`, and `batch_size`.
+        work: function that returns a result for each of some lines.
+        form: function of the line's number, from 0, and its result, which returns the
+            output, without a newline at the end.
+        skip: whether empty lines have the result None, without work.
     """
-    if not texts and in_terminal(arguments):
-        return answer_typed_lines(work)
+    from zoo.data.lines import tidy
+
+    def answers(chunk, first):
+        full = [i for i, (line, _) in enumerate(chunk) if tidy(line) or not skip]
+        results = dict.fromkeys(range(len(chunk)))
+        if full:
+            with places_in_warnings(lambda i: chunk[full[i]][1]):
+                found = work([chunk[i][0] for i in full])
+            results.update(zip(full, found, strict=True))
+        return [form(first + i, result) for i, result in results.items()]
+
+    if in_terminal(arguments):
+        return _prompt(answers)
     done, began = 0, time.perf_counter()
-    lines = _lines(texts, arguments.input or STANDARD)
+    lines = _lines(arguments.texts, arguments.input or STANDARD)
     size = _BATCHES_AT_ONCE * arguments.batch_size
     with open_output(arguments.output) as output:
         while chunk := list(itertools.islice(lines, size)):
-            output.writelines(f"{answer}\n" for answer in work(chunk))
+            output.writelines(f"{answer}\n" for answer in answers(chunk, done))
             output.flush()
             done += len(chunk)
             seconds = time.perf_counter() - began
@@ -84,32 +99,18 @@ def run_texts(
     return None
 
 
-def run_answers(
-    arguments: argparse.Namespace, task: str, answer: Callable[[Any], str] = str
-) -> None:
-    """`run_texts` by the task's method, each of whose results `answer` formats."""
-    model, texts = load_for_texts(arguments, task)
-
-    def work(chunk):
-        method, size = getattr(model, task), arguments.batch_size
-        results = skip_empty(chunk, lambda lines: method(lines, batch_size=size))
-        return ["" if result is None else answer(result) for result in results]
-
-    run_texts(arguments, texts, work)
-
-
-def skip_empty(
-    chunk: Chunk, work: Callable[[list[str]], Iterable[T]]
-) -> list[T | None]:
-    """Answers the lines of a chunk by `work`; None for those that are empty."""
-    from zoo.data.lines import tidy
-
-    full = [(line, place) for line, place in chunk if tidy(line)]
-    answers: Iterator[T] = iter(())
-    if full:
-        with places_in_warnings(lambda i: full[i][1]):
-            answers = iter(work([line for line, _ in full]))
-    return [next(answers) if tidy(line) else None for line, _ in chunk]
+def _prompt(answers):
+    """Answers each line that is typed; Ctrl-D ends it."""
+    with contextlib.suppress(ImportError):  # it lets `input` edit and recall lines
+        import readline  # noqa: F401
+    progress("type a line and press Enter; Ctrl-D ends")
+    with contextlib.suppress(EOFError):
+        for number in itertools.count():
+            line = input("> ")
+            try:
+                print(*answers([(line, f"line {number + 1}")], number), sep="\n")
+            except ValueError as error:
+                progress(f"error: {error}")
 
 
 @contextlib.contextmanager
@@ -158,34 +159,29 @@ def check_files(inputs: Sequence[str], output: str | None) -> None:
         if output and os.path.exists(output) and os.path.samefile(path, output):
             raise BadInput(f"the output would overwrite its own input, received {path}")
     if output:
-        folder = Path(os.path.realpath(output)).parent
+        folder = Path(output).resolve().parent
         if os.path.isdir(output) or not os.access(folder, os.W_OK | os.X_OK):
             raise BadInput(f"cannot write {output}: it is a folder, or {folder} none")
 
 
 @contextlib.contextmanager
 def open_output(path: str | None) -> Iterator[Any]:
-    """Opens the output file, or standard output.
+    """Opens standard output, or a file that replaces the old one once it is complete.
 
-    The file is written to `PATH.PROCESS.part` and renamed once complete; an existing
-    file is kept until then. A device or a pipe is written directly.
+    A device or a pipe is written directly.
     """
     if not path:
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
         yield sys.stdout
         return
-    direct = os.path.exists(path) and not os.path.isfile(path)
-    part = Path(path if direct else f"{os.path.realpath(path)}.{os.getpid()}.part")
+    whole = Path(path).resolve()
+    direct = whole.exists() and not whole.is_file()
+    part = whole if direct else Path(f"{whole}.part")
     try:
         with part.open("w", encoding="utf-8", newline="\n") as file:
             yield file
     except BaseException:
-        if part.is_file() and not part.stat().st_size:
-            part.unlink()
-        elif not direct:
-            progress(f"{path} is unchanged; the partial output is in {part}")
+        progress(f"{path} is incomplete: what there is is in {part}")
         raise
     if not direct:
-        if os.path.exists(path):
-            shutil.copymode(path, part)
-        part.replace(os.path.realpath(path))
+        part.replace(whole)
