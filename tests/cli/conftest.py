@@ -4,11 +4,10 @@ import types
 import pytest
 
 from tests.cli.fakes import FakeTask, load
-from tests.fake_hub import hub  # noqa: F401
 from tests.harness import randomize
 from tests.presets_for_tests import FACTS, make_preset
 from tests.serving.conftest import MAKERS, make_tagger
-from zoo import presets
+from zoo import data, presets
 from zoo.presets import registry
 from zoo.presets.pages import write_card
 
@@ -54,7 +53,7 @@ def made(tmp_path_factory):
         model = {**MAKERS, "classifier": make_classifier}[kind]()
         model.save_to_preset(folder)
         write_card(folder, {**FACTS, "name": kind, "task": model.task_name})
-        return folder
+        return str(folder)
 
     return make
 
@@ -68,40 +67,22 @@ def without_card(monkeypatch, tmp_path):
 @pytest.fixture
 def corpus(monkeypatch, without_card):
     """One corpus, `toy`; gives what is asked of it."""
-    from zoo import data
-
     asked = []
 
-    def load(name, source="en", target="de", split="train", allow_newer=False):
-        if name != "toy":
-            raise ValueError(f"unknown corpus, received {name!r}")
-        asked.append((source, target, split, *["newer"] * allow_newer))
+    def load(name, source, target, split):
+        asked.append((source, target, split))
         sources = ["the cat sat on the mat", "a dog runs", "unread"]
         targets = [sources[0].upper(), "A DOG SLEEPS", "NEVER"]
-        return types.SimpleNamespace(
-            sources=sources,
-            targets=targets,
-            references=[[line] for line in targets],
-            target_language=target,
-        )
+        references = [[line] for line in targets]
+        return types.SimpleNamespace(sources=sources, references=references)
 
     monkeypatch.setattr(data, "load", load)
     return asked
 
 
-# === Of export and serve ===
-
-
 @pytest.fixture(scope="module")
 def preset(tmp_path_factory):
-    """A preset of a tagger, the smallest that is served."""
+    """A preset of a tagger, the smallest that is exported."""
     folder = tmp_path_factory.mktemp("presets") / "tiny_tagger"
     make_tagger().save_to_preset(folder)
     return folder
-
-
-@pytest.fixture
-def version(tmp_path):
-    """A folder with a model that seems exported."""
-    (tmp_path / "out" / "made" / "2").mkdir(parents=True)
-    return tmp_path / "out"

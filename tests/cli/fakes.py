@@ -13,6 +13,8 @@ from zoo.presets import loading
 class FakeTask:
     """Translates by upper-casing; remembers how it was called."""
 
+    task_name = "translate"
+
     def __init__(self):
         self.calls = []
 
@@ -23,9 +25,6 @@ class FakeTask:
             return [text.upper() for text in texts]
         records = [[self.record(text, n) for n in range(n_best)] for text in texts]
         return records if n_best > 1 else [found[0] for found in records]
-
-    def classify(self, texts, batch_size):
-        return [text.upper() for text in texts]
 
     def record(self, text, rank):
         source = text.split()
@@ -52,7 +51,7 @@ def give_stdin(monkeypatch, content):
 
 
 def translate(*arguments):
-    return main(["translate", "--preset", "fake", *map(str, arguments)])
+    return main(["translate", "fake", *map(str, arguments)])
 
 
 def failing(error):

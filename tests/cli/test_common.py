@@ -5,30 +5,96 @@ import warnings
 
 import pytest
 
+import zoo
 from tests.cli.fakes import FakeTask, failing, load, translate
 from zoo import presets
-from zoo.cli import main
+from zoo.cli import MENU, main
+from zoo.cli.common import COMMANDS
 from zoo.data import CorpusError, DownloadError
 from zoo.data.corpus import MissingFileError
 
 pytestmark = pytest.mark.once
 
 
-def test_backend_cannot_change_under_a_running_keras(task, capsys):
-    import keras
+# === The menu ===
 
-    running = keras.config.backend()
-    other = "jax" if running != "jax" else "torch"
-    assert translate("--backend", other, "a") == 2
-    assert f"already runs on {running}" in capsys.readouterr().err
-    assert translate("--backend", running, "a") == 0
+
+def printed(capsys, *arguments):
+    assert main(list(arguments)) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return captured.out
+
+
+def test_the_menu_has_each_command(capsys):
+    menu = printed(capsys, "--help")
+    assert sorted(sum(MENU.values(), [])) == sorted(COMMANDS)
+    for name, command in COMMANDS.items():
+        assert f"  {name:<11} {command.help}\n" in menu
+    assert printed(capsys) == menu
+    assert printed(capsys, "--version") == f"{zoo.__version__}\n"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_ends_with_its_example(name, capsys):
+    lines = printed(capsys, name, "--help").splitlines()
+    assert lines[-1].strip() == COMMANDS[name].example
+
+
+@pytest.mark.parametrize("words", ["trnslate", "translate", "info", "list more"])
+def test_bad_commands(words, capsys):
+    assert main(words.split()) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("zoo: error: ") and err.count("\n") == 1
+    assert words != "trnslate" or "did you mean translate" in err
+
+
+# === Completion, as bash asks for it ===
+
+ASK = """
+eval "$(zoo completion bash)"
+COMP_LINE=$1 COMP_POINT=${#1} COMP_WORDS=($1) COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+_python_argcomplete zoo
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.mark.parametrize(
+    "line, expected",
+    [
+        ("zoo tr", "train translate"),
+        ("zoo translate luong_local_", "luong_local_m luong_local_tatoeba"),
+        ("zoo serve bahdanau seq", "seq2seq"),
+        ("zoo train show", "show_attend_tell show_attend_tell_text"),
+        ("zoo translate luong_local --input cor", "corpus.en"),
+        (
+            "zoo evaluate luong_local --data ",
+            "dates multi30k ptb sst tatoeba ud_english_ewt",
+        ),
+        ("zoo translate luong_local --backend ", "jax tensorflow torch"),
+        ("zoo translate luong_local --alig", "--alignments"),
+    ],
+)
+def test_bash_completes(line, expected, tmp_path, monkeypatch):
+    (tmp_path / "corpus.en").write_text("a\n")
+    (tmp_path / "zoo").write_text(f'#!/bin/sh\nexec {sys.executable} -m zoo "$@"\n')
+    (tmp_path / "zoo").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    monkeypatch.chdir(tmp_path)
+    command = ["bash", "--norc", "-c", ASK, "bash", line]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stderr == ""
+    assert sorted(done.stdout.split()) == expected.split()
+
+
+# === Errors ===
 
 
 @pytest.mark.parametrize(
     "words, backend, message",
     [
         (["translate", "nosuch", "a"], "torch", "unknown preset"),
-        (["explore", "nosuch"], "torch", "unknown preset"),
         (["translate", "luong_local", "a"], "nosuch", "the backend 'nosuch'"),
     ],
 )
@@ -69,7 +135,7 @@ def test_errors_are_one_line_and_a_code(monkeypatch, capsys, error, code, messag
     assert last.startswith("zoo: error: ") and message in last
 
 
-def test_warnings_are_one_line(monkeypatch, capsys):
+def test_warnings_are_one_line_and_debug_shows_the_traceback(monkeypatch, capsys):
     def make():
         warnings.warn("not\nverified", stacklevel=1)
         return FakeTask()
@@ -77,28 +143,7 @@ def test_warnings_are_one_line(monkeypatch, capsys):
     load(monkeypatch, make)
     assert translate("a") == 0
     assert "zoo: warning: not verified\n" in capsys.readouterr().err
-
-
-def test_debug_shows_the_traceback(monkeypatch):
     monkeypatch.setenv("ZOO_DEBUG", "1")
     load(monkeypatch, failing(RuntimeError("boom")))
     with pytest.raises(RuntimeError, match="boom"):
         translate("a")
-
-
-def test_a_reader_that_goes_away():
-    """As in `zoo list | head -1`: no traceback, no message."""
-    code = "import sys; from zoo.cli import main; sys.exit(main(['list', '--wide']))"
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    process.stdout.close()
-    _, err = process.communicate()
-    assert (process.returncode, err) == (141, b"")
-
-
-@pytest.mark.parametrize("arguments", [["trnslate"], ["translate"], ["info"]])
-def test_bad_command(arguments, capsys):
-    assert main(arguments) == 2
-    err = capsys.readouterr().err
-    assert err.startswith("zoo: error: ") and err.count("\n") == 1

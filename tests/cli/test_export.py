@@ -1,96 +1,44 @@
+"""Exporting, serving and exploring."""
+
 import json
+import os
+import stat
+import subprocess
 import sys
-import types
 from pathlib import Path
 
 import keras
 import pytest
 
 import zoo
-from tests.cli.fakes import FakeTask
 from tests.presets_for_tests import save_translator
-from tests.serving.conftest import needs_onnx, needs_tensorflow
-from zoo.cli import main
+from tests.serving.conftest import needs_onnx
+from zoo.cli import export, main
 from zoo.presets.card import digest
-from zoo.serving import read_metadata, versions, write_server_files
+from zoo.serving.export.manifest import write_manifest
 
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.filterwarnings("ignore:.*cannot be verified"),
+]
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.once
-@pytest.mark.filterwarnings("ignore:.*cannot be verified")
 def test_a_preset_is_exported_from_any_backend(preset, tmp_path, monkeypatch, capfd):
     """The whole way, in this process or, under the others, in one of TensorFlow's."""
     pytest.importorskip("tensorflow_text", reason="an export needs it")
     # What the child must find is not necessarily where this process found it.
     monkeypatch.chdir(tmp_path)
-    options = ["--no-warmup", "--max-source-length", "9"]
-    assert main(["export", str(preset), "out", *options]) == 0
+    assert main(["export", str(preset), "out"]) == 0
     out, err = capfd.readouterr()
     assert out == f"{Path('out/tiny_tagger/1')}\n"
     backend = keras.backend.backend()
     switched = f"Keras uses {backend}: exporting in a process with tensorflow"
     assert (switched in err) == (backend != "tensorflow")
     file = tmp_path / "out/tiny_tagger/1/assets.extra/zoo.json"
-    found = json.loads(file.read_text())
-    assert found["limits"] == {"max_source_length": 9}
-    assert found["preset"] == digest(preset)
+    assert json.loads(file.read_text())["preset"] == digest(preset)
 
 
-@needs_tensorflow
-@pytest.mark.long
-@pytest.mark.filterwarnings("ignore:.*cannot be verified")
-@pytest.mark.parametrize("option", ["--dtype=float16", "--quantize=int8"])
-def test_a_smaller_model_translates_as_in_this_process(tmp_path, option, capsys):
-    import tensorflow as tf
-
-    folder = save_translator(tmp_path / "tiny")
-    if "float16" in option:
-        task = zoo.load(folder, dtype="float16")
-    else:
-        task = zoo.load(folder)
-        task.quantize("int8")
-    arguments = ["export", str(folder), str(tmp_path), "--no-warmup", option]
-    assert main([*arguments, "--max-length=4", "--beam-size=2"]) == 0
-    version = capsys.readouterr().out.strip()
-    loaded = tf.saved_model.load(version)
-    texts = ["a dog", "", "two men"]
-    found = loaded.signatures["translate"](text=tf.constant(texts))
-    records = task.translate(texts, beam_size=2, max_length=4, return_details=True)
-    wanted = [record.text for record in records]
-    assert [text.decode() for text in found["translation"].numpy()] == wanted
-    scores = [record.score for record in records]
-    assert found["score"].numpy() == pytest.approx(scores, abs=0.01)
-    assert min(scores) > -1e8  # that of NaN is -1e9
-    said = read_metadata(version)
-    wanted = ("float16", None) if "float16" in option else ("float32", "int8")
-    assert (said["dtype"], said["quantize"]) == wanted
-    small = {v.dtype for v in loaded._all_variables}  # noqa: SLF001
-    assert (tf.float16 if "float16" in option else tf.int8) in small
-
-
-@pytest.mark.parametrize(
-    "arguments, reason",
-    [
-        (["export", "nothing"], "unknown preset"),
-        (["export", "{preset}", "{out}", "--beam-size", "3"], "has the limits"),
-        (["export", "{preset}", "{out}", "--quantize", "int4"], "--quantize"),
-        (["export", "birnn", "--format=onnx", "--beam-size=3"], "received --beam-size"),
-        (["export", "birnn", "--format=onnx", "--dtype=float16"], "received --dtype"),
-        (["serve"], "NAME"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:.*cannot be verified")
-def test_bad_input_is_one_line(preset, tmp_path, arguments, reason, capfd):
-    if "--beam-size" in arguments and keras.backend.backend() != "tensorflow":
-        pytest.skip("the child under TensorFlow says it: seconds for the same line")
-    places = {"preset": preset, "out": tmp_path}
-    assert main([part.format(**places) for part in arguments]) == 2
-    assert reason in capfd.readouterr().err
-
-
-@pytest.mark.once
-@pytest.mark.filterwarnings("ignore:.*cannot be verified")
 def test_graphs_are_exported_from_any_backend(tmp_path, monkeypatch, capfd):
     needs_onnx()
     from zoo.serving import runtime
@@ -98,10 +46,7 @@ def test_graphs_are_exported_from_any_backend(tmp_path, monkeypatch, capfd):
     folder = save_translator(tmp_path / "tiny")
     monkeypatch.chdir(tmp_path)
     assert main(["export", str(folder), "--format", "onnx"]) == 0
-    out, err = capfd.readouterr()
-    assert out == f"{Path('exports/onnx/tiny/1')}\n"
-    switched = "exporting in a process with tensorflow" in err
-    assert switched == (keras.backend.backend() != "tensorflow")
+    assert capfd.readouterr().out == f"{Path('exports/onnx/tiny/1')}\n"
     texts = ["a dog", "", "two men"]
     options = {"beam_size": 3, "max_length": 5}
     found = runtime.load("exports/onnx/tiny").translate(texts, **options)
@@ -111,89 +56,171 @@ def test_graphs_are_exported_from_any_backend(tmp_path, monkeypatch, capfd):
     assert capfd.readouterr().out.splitlines() == found
 
 
-@needs_tensorflow
-@pytest.mark.filterwarnings("ignore:.*cannot be verified")
-def test_labels_follow_an_export(preset, version, monkeypatch, capsys):
-    pytest.importorskip("tensorflow_serving", reason="models.config needs it")
-
-    def export(task, path, warmup, preset, **limits):
-        newest = versions(path)[-1] if path.is_dir() else 0
-        (path / str(newest + 1)).mkdir(parents=True)
-        return path / str(newest + 1)
-
-    monkeypatch.setattr("zoo.serving.export_savedmodel", export)
-    assert main(["export", str(preset), str(version)]) == 0
-    write_server_files(version, ["made", "tiny_tagger"])
-    assert main(["export", str(preset), str(version)]) == 0
-    out, err = capsys.readouterr()
-    assert out.splitlines()[-1].endswith("2") and "labelled it in" in err
-    text = (version / "models.config").read_text()
-    assert 'key: "previous"' in text  # of the one model that has two versions
+@pytest.mark.parametrize(
+    "arguments, reason",
+    [
+        (["export", "nothing"], "unknown preset"),
+        (["export", "birnn", "--quantize", "int4"], "--quantize"),
+        (["export", "birnn", "--format=onnx", "--beam-size=3"], "take beam_size"),
+        (["serve"], "PRESET"),
+        (["serve", "a", "--engine", "tensorflow", "--host", "b"], "go with --engine r"),
+        (["explore", "birnn"], "birnn cannot translate; the presets for it are"),
+        (["explore", "dates", "dates"], "model names must be unique"),
+    ],
+)
+def test_bad_input_is_one_line(arguments, reason, capfd):
+    assert main(arguments) == 2
+    err = capfd.readouterr().err
+    assert reason in err and err.count("\n") == 1
 
 
-# === Exports that `zoo translate --engine` runs ===
+# === Servers ===
 
 
 @pytest.fixture
-def engine(monkeypatch, tmp_path):
-    """Exports are made by a stand-in, which notes their commands."""
-    commands = []
+def version(tmp_path):
+    """A folder with a model that seems exported."""
+    (tmp_path / "out" / "made" / "2").mkdir(parents=True)
+    return tmp_path / "out"
 
-    def export(command, env, stdout):
-        commands.append(command)
-        assert env["KERAS_BACKEND"] == "tensorflow"
-        assert stdout is sys.stderr  # standard output is the translations'
-        if "broken" in command[4]:
-            return types.SimpleNamespace(returncode=2)
-        version = Path(command[5]) / Path(command[4]).name / "1"
+
+def serve(version, *arguments, programs):
+    """`zoo serve` in a process that has nothing but `programs` on its PATH."""
+    pytest.importorskip("tensorflow_serving", reason="models.config needs it")
+    programs_folder = version.parent / "bin"
+    programs_folder.mkdir(exist_ok=True)
+    for program in programs:
+        path = programs_folder / program
+        path.write_text('#!/bin/sh\necho started "$@"\n')
+        path.chmod(path.stat().st_mode | stat.S_IEXEC)
+    command = [sys.executable, "-m", "zoo", "serve", *arguments, "--folder", version]
+    path = {"PATH": str(programs_folder), "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        command, env={**os.environ, **path}, capture_output=True, text=True
+    )
+
+
+def test_serve_becomes_the_server(version):
+    done = serve(version, "made", programs=["tensorflow_model_server", "docker"])
+    printed, started = done.stdout.splitlines()
+    assert printed.startswith("tensorflow_model_server --port=8500")
+    assert started.startswith("started --port=8500 --rest_api_port=8501")
+    assert 'name: "made"' in (version / "models.config").read_text()
+    docker = version.parent / "bin" / "tensorflow_model_server"
+    docker.unlink()
+    done = serve(version, "made", "--port", "9", programs=["docker"])
+    assert done.stdout.startswith("docker run ") and "-p 9:8500" in done.stdout
+
+
+def test_without_its_server_the_error_names_the_other(version):
+    arguments = ["made", "--engine", "tensorflow"]
+    done = serve(version, *arguments, programs=[])
+    assert done.returncode == 1 and "`--engine ray` needs neither" in done.stderr
+    assert not (version / "models.config").exists()
+    done = serve(version, *arguments, "--no-start", programs=[])
+    assert done.returncode == 0 and not done.stdout and "wrote" in done.stderr
+    done = serve(version, "made", "--no-start", programs=[])
+    assert "serving by Ray Serve" in done.stderr
+
+
+@pytest.fixture
+def exports(monkeypatch):
+    """Ray is here; exports write as much of a version as tells its preset. Gives what
+    was exported, and the commands that replace this process."""
+    calls, started = [], []
+
+    def run(words):
+        name, out = Path(words[1]), Path(words[2])
+        calls.append(words[1:])
+        number = len(list((out / name.name).glob("*"))) + 1
+        version = out / name.name / str(number)
         version.mkdir(parents=True)
-        (version / "manifest.json").write_text("{}")
-        return types.SimpleNamespace(returncode=0)
+        described = {"task": "tag", "settings": {}, "graphs": {}}
+        write_manifest(version, {**described, "preset": digest(name)})
 
-    monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr("zoo.cli.export.subprocess.run", export)
-    monkeypatch.setattr("zoo.serving.runtime.load", lambda path: FakeTranslator(path))
-    return commands
-
-
-class FakeTranslator(FakeTask):
-    task_name = "translate"
-
-    def __init__(self, path):
-        super().__init__()
-        self.path = path
+    monkeypatch.setattr(export, "run_under_tensorflow", run)
+    monkeypatch.setattr(export.importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr("os.execvp", lambda program, command: started.append(command))
+    return calls, started
 
 
-@pytest.mark.once
-def test_an_engine_exports_once_for_each_content(engine, tmp_path, capsys):
-    preset = tmp_path / "mine"
-    save_translator(preset)
-
-    def run(*options):
-        code = main(["translate", str(preset), "a dog", *options])
-        return code, capsys.readouterr().out
-
+def test_serve_exports_what_is_missing_or_of_another_preset(
+    version, preset, exports, capsys
+):
+    calls, started = exports
+    options = ["--folder", str(version), "--engine", "ray", "--max-replicas", "3"]
     for _ in range(2):
-        assert run("--engine", "onnx") == (0, "A DOG\n")
-    assert len(engine) == 1 and engine[0][-2:] == ["--format", "onnx"]
-    assert run("--engine", "onnx-int8") == (0, "A DOG\n")
-    assert len(engine) == 2 and engine[1][-2:] == ["--quantize", "int8"]
-    assert engine[0][5] != engine[1][5]
-    save_translator(preset)
+        assert main(["serve", "made", str(preset), *options]) == 0
+    assert calls == [[str(preset), str(version), "--format", "onnx"]]
+    models = [f"{name}={version}/{name}" for name in ("made", "tiny_tagger")]
+    assert started[0][1:5] == ["-m", "zoo.serving.server.ray_serve", *models]
+    assert started[0][5:] == "--port 8500 --rest-port 8501 --max-replicas 3".split()
     config = preset / "config.json"
-    config.write_text(config.read_text() + " ")
-    assert run("--engine", "onnx") == (0, "A DOG\n")
-    assert len(engine) == 3 and engine[2][5] != engine[0][5]
+    content = config.read_text()
+    config.write_text(f"{content} ")
+    assert main(["serve", "tiny_tagger", *options]) == 0 and len(calls) == 1
+    assert main(["serve", str(preset), *options]) == 0 and len(calls) == 2
+    config.write_text(content)
 
 
-@pytest.mark.once
-def test_what_an_engine_refuses(engine, tmp_path, capsys):
-    preset = tmp_path / "broken"
-    save_translator(preset)
-    for words, message in (
-        ([str(preset)], "broken cannot be exported; --engine keras needs no export"),
-        ([str(preset), "--backend", "jax"], "takes one preset and no --backend"),
-        (["--preset", str(preset), "--preset", "b"], "takes one preset"),
-    ):
-        assert main(["translate", *words, "--engine", "onnx", "a dog"]) == 2
-        assert message in capsys.readouterr().err
+# === The explorer ===
+
+
+@pytest.fixture
+def page(monkeypatch, tmp_path):
+    """Models are exported to an empty cache without being computed."""
+    monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(export, "needs_process", lambda: False)
+    monkeypatch.setattr("zoo.cli.export.zoo.load", Path, raising=False)
+    monkeypatch.setattr(
+        "zoo.serving.export.export_folder.require_packages", lambda form: None
+    )
+    monkeypatch.setattr(
+        "zoo.explorer.graphs.write_model",
+        lambda _, folder: write_manifest(folder, {"dtype": "float16", "graphs": {}}),
+    )
+    return tmp_path / "page"
+
+
+def names(page):
+    listed = json.loads((page / "models.json").read_text("utf-8"))
+    return [model["info"]["name"] for model in listed["models"]]
+
+
+def test_the_page_is_written(page, capsys):
+    assert main(["explore", "--export", str(page)]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == f"{page}\n" and names(page) == export.EXPLORED
+    assert captured.err.count("exporting") == 3
+    assert main(["explore", "dates", "luong_local", "--export", str(page)]) == 0
+    assert names(page) == ["dates", "luong_local"]
+    assert capsys.readouterr().err.count("exporting") == 1
+
+
+def test_the_page_is_served_and_opened(page, monkeypatch, capsys):
+    import contextlib
+    import webbrowser
+
+    from zoo.explorer import folder
+
+    class Server:
+        def serve_forever(self):
+            assert opened == ["http://127.0.0.1:9"]
+
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    monkeypatch.setattr(
+        folder, "static_server", lambda *_, port: contextlib.nullcontext(Server())
+    )
+    assert main(["explore", "dates", "--open", "--port", "9"]) == 0
+    assert "http://127.0.0.1:9" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["export", "birnn"], ["explore", "dates"]])
+def test_the_command_itself_runs_under_tensorflow(words, page, monkeypatch):
+    calls = []
+    monkeypatch.setattr(export, "needs_process", lambda: True)
+    monkeypatch.setattr(
+        export, "run_under_tensorflow", lambda words: calls.append(words) or 5
+    )
+    assert main(words) == 5 and calls == [words]

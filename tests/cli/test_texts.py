@@ -1,25 +1,71 @@
 import gzip
+import io
 import os
 import subprocess
 import sys
 import threading
+import types
 
 import pytest
 
 from tests.cli.fakes import give_stdin, translate
-from zoo.cli import main, texts
+from zoo.cli import texts
 
 pytestmark = [pytest.mark.once, pytest.mark.usefixtures("task")]
 
 
-def test_packed_input_is_read(tmp_path, capsys):
-    path = tmp_path / "in"  # by what it holds, whatever its name
-    path.write_bytes(gzip.compress("a\nü".encode()))
-    assert translate("--input", path) == 0
-    assert capsys.readouterr().out == "A\nÜ\n"
-    path.write_bytes(path.read_bytes()[:-4])
-    assert translate("--input", path) == 2
-    assert f"{path} is damaged, or not gzip" in capsys.readouterr().err
+def test_every_line_is_kept_in_order(capsys, monkeypatch):
+    text = "eins\n\n  \r\nzwei\r\nü\u2028x\x0cy\ndrei ohne Ende"
+    give_stdin(monkeypatch, text.encode())
+    assert translate() == 0
+    captured = capsys.readouterr()
+    assert captured.out == "EINS\n\n\nZWEI\nÜ\u2028X\x0cY\nDREI OHNE ENDE\n"
+    assert "zoo: 6 lines in " in captured.err
+    give_stdin(monkeypatch, b"")
+    assert translate() == 0
+    assert "nothing to do: the input is empty" in capsys.readouterr().err
+
+
+def test_no_further_is_read_than_was_written(task, capsys, monkeypatch):
+    """Memory is constant: a chunk is written before the next one is read."""
+    total, pending = 1000, []
+    real = task.translate
+    task.translate = lambda texts, **options: (
+        pending.append(lines.given - len(texts)) or real(texts, **options)
+    )
+
+    class Lines(io.RawIOBase):
+        given = 0
+
+        def readable(self):
+            return True
+
+        def readinto(self, buffer):
+            line = f"line {self.given}\n".encode() * (self.given < total)
+            self.given += bool(line)
+            buffer[: len(line)] = line
+            return len(line)
+
+    lines = Lines()
+    stdin = types.SimpleNamespace(buffer=io.BufferedReader(lines), isatty=bool)
+    monkeypatch.setattr(sys, "stdin", stdin)
+    assert translate("--batch-size", 2) == 0
+    assert pending == list(range(0, total, 128))
+    assert capsys.readouterr().out.splitlines()[-1] == "LINE 999"
+
+
+def test_files_packed_or_not_and_standard_input(tmp_path, capsys, monkeypatch):
+    (tmp_path / "a").write_text("one\r\u200b\rtwo\r", "utf-16")
+    (tmp_path / "b.gz").write_bytes(gzip.compress("ü".encode()))
+    give_stdin(monkeypatch, b"drei\n")
+    files = ["--input", tmp_path / "a", "--input", "-", "--input", tmp_path / "b.gz"]
+    assert translate(*files) == 0
+    assert capsys.readouterr().out == "ONE\n\nTWO\nDREI\nÜ\n"
+    (tmp_path / "c").write_bytes("schön\n".encode() + "schön\n".encode("latin-1"))
+    assert translate("--input", tmp_path / "c") == 2
+    assert "c should be UTF-8, received the byte 0xf6 in line 2" in (
+        capsys.readouterr().err
+    )
 
 
 def test_a_named_pipe_is_read_once(tmp_path, capsys):
@@ -31,45 +77,46 @@ def test_a_named_pipe_is_read_once(tmp_path, capsys):
     assert capsys.readouterr().out == "A\nB\n"
 
 
-def test_every_command_has_the_prompt_in_a_terminal(capsys, monkeypatch):
-    asked = []
-    monkeypatch.setattr(texts, "answer_typed_lines", asked.append)
-    for stream in (sys.stdin, sys.stdout):
-        monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
-    assert main(["classify", "fake"]) == 0
-    [work] = asked
-    assert work([("a dog", "line 1"), (" ", "line 2")]) == ["A DOG", ""]
-    assert main(["classify", "fake", "a cat"]) == 0
-    assert len(asked) == 1 and capsys.readouterr().out == "A CAT\n"
+# === Output ===
 
 
-def test_lines_are_counted(capsys, monkeypatch):
-    assert translate("a", "b") == 0
-    assert "zoo: 2 lines in " in capsys.readouterr().err
-    give_stdin(monkeypatch, b"")
-    assert translate() == 0
-    assert "nothing to do: the input is empty" in capsys.readouterr().err
+@pytest.fixture
+def chunks(tmp_path, monkeypatch):
+    """Translates an input of three lines, each a chunk, over an old output."""
+    monkeypatch.setattr(texts, "_BATCHES_AT_ONCE", 1)
+    (tmp_path / "in").write_text("a\nb\nc\n")
+    (tmp_path / "real").write_text("precious\n")
+    (tmp_path / "out").symlink_to("real")
+    files = ["--input", tmp_path / "in", "--output", tmp_path / "out"]
+    return lambda: translate(*files, "--batch-size", 1)
 
 
-def test_two_processes_do_not_mix_one_output(tmp_path):
-    path = tmp_path / "out"
-    code = (
-        "import sys; from zoo.cli.texts import open_output\n"
-        "with open_output(sys.argv[1]) as file:\n"
-        "    file.write('half'); file.flush(); print('ready', flush=True)\n"
-        "    sys.stdin.read(); file.write(' and half')"
-    )
-    command = [sys.executable, "-c", code, str(path)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, **pipes) as other:
-        assert other.stdout.readline() == b"ready\n"
-        assert translate("mine", "--output", path) == 0
-        assert path.read_text() == "MINE\n"
-        other.communicate()
-    assert path.read_text() == "half and half" and os.listdir(tmp_path) == ["out"]
+@pytest.mark.parametrize(
+    "error, code", [(RuntimeError("boom"), 1), (KeyboardInterrupt(), 130)]
+)
+def test_a_failure_leaves_the_old_output(task, chunks, tmp_path, capsys, error, code):
+    real = task.translate
+
+    def fail_at_the_third(texts, **options):
+        if "c" in texts:
+            raise error
+        return real(texts, **options)
+
+    task.translate = fail_at_the_third
+    assert chunks() == code
+    assert (tmp_path / "out").read_text() == "precious\n"
+    part = tmp_path / "real.part"
+    assert part.read_text() == "A\nB\n" and f"is in {part}" in capsys.readouterr().err
 
 
-# === Standard streams ===
+def test_success_replaces_the_old_output(chunks, tmp_path):
+    assert chunks() == 0
+    assert (tmp_path / "out").is_symlink()
+    assert (tmp_path / "real").read_text() == "A\nB\nC\n"
+    assert sorted(os.listdir(tmp_path)) == ["in", "out", "real"]
+    assert translate("a", "--output", os.devnull) == 0
+    assert not os.path.isfile(os.devnull)
+
 
 _SCRIPT = """
 import sys
@@ -89,21 +136,42 @@ sys.exit(main(["translate", "fake", "--batch-size", "1", *sys.argv[1:]]))
 
 
 @pytest.mark.parametrize(
-    "shell, code, out, err",
+    "shell, code, err",
     [
-        ('"$@" a >&-', 1, "", "zoo: error: not writable"),
-        ('"$@" a 2>&-', 0, "A\n", None),
-        ('"$@" a >&- 2>&- <&-', 1, "", None),
-        ('"$@" <&-', 0, "", "zoo: nothing to do: the input is empty"),
-        ('"$@" a >/dev/full', 1, "", "zoo: error: [Errno 28] No space left on device"),
-        ('"$@" a 2>/dev/full', 0, "A\n", None),
-        ('"$@" a | true; exit ${PIPESTATUS[0]}', 141, "", None),
+        ('"$@" a >&-', 1, "zoo: error: "),
+        ('"$@" a >/dev/full', 1, "zoo: error: [Errno 28] No space left on device"),
+        ('"$@" a | true; exit ${PIPESTATUS[0]}', 141, "zoo: "),
     ],
 )
-def test_standard_streams_that_are_closed_or_full(tmp_path, shell, code, out, err):
+def test_standard_output_that_is_closed_or_full(tmp_path, shell, code, err):
     command = ["bash", "-c", shell, "bash", sys.executable, "-c", _SCRIPT]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (code, out), done.stderr
-    assert "Traceback" not in done.stderr and "Exception" not in done.stderr
-    assert err is None or done.stderr.splitlines()[-1].startswith(err)
-    assert not list(tmp_path.glob("*.part"))
+    assert (done.returncode, done.stdout) == (code, ""), done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith(err)
+
+
+# === Warnings ===
+
+
+def test_a_cut_line_is_named_by_its_number(task, tmp_path, capsys, monkeypatch):
+    from zoo.text import Tokenizer, TranslatorPreprocessor, train_tokenizer
+
+    proto = train_tokenizer(["a b c d"], vocabulary_size=9)
+    preprocessor = TranslatorPreprocessor(Tokenizer(proto=proto), source_length=3)
+    real = task.translate
+
+    def translate_cut(texts, **options):
+        preprocessor.encode(texts)
+        return real(texts, **options)
+
+    task.translate = translate_cut
+    monkeypatch.setattr(texts, "_BATCHES_AT_ONCE", 1)
+    (tmp_path / "a").write_text("a\n\n\na b c d\n")
+    (tmp_path / "b").write_text("\na b c d\n\na\na b c d\n")
+    files = ["--input", tmp_path / "a", "--input", tmp_path / "b"]
+    assert translate(*files, "--batch-size", "4") == 0
+    err = capsys.readouterr().err
+    for place in ("line 4 of {}/a", "line 2 of {}/b", "line 5 of {}/b"):
+        assert f"The first is {place.format(tmp_path)}, of 7 characters" in err
+    assert err.count("warning") == 3 and "texts[" not in err

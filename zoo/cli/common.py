@@ -180,12 +180,6 @@ BEAM = option("--beam-size K", "hypotheses kept at each step (default 5)", count
 SEARCH = (
     BEAM,
     option("--length-penalty ALPHA", "of Wu et al. 2016; 0: none (default 1)", number),
-    option(
-        "--length-normalization",
-        "divisor of a score: ((5 + length) / 6)^ALPHA (gnmt, the default) or "
-        "length^ALPHA (plain)",
-        ("gnmt", "plain"),
-    ),
     option("--coverage-penalty BETA", "of Wu et al. 2016; 0: none (default 0)", number),
     option(
         "--max-length N",

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import webbrowser
 from pathlib import Path
+from typing import Any
 
 import zoo
 from zoo.cli.common import (
@@ -35,20 +36,12 @@ from zoo.presets.card import digest
 
 # Format -> the default folder of models in it.
 _FOLDERS = {"savedmodel": "exports", "onnx": "exports/onnx"}
+# All but the first are limits of a SavedModel; those of graphs are given to each call.
 _OPTIONS = (
-    option(
-        "--quantize",
-        "of word vectors and dense layers (float16: of graphs only)",
-        ("int8", "float16"),
-    ),
-    option("--dtype", "of weights and computation", ("float32", "float16")),
-    # Arguments of `zoo.serving.Limits`.
+    option("--quantize", "of the weights of graphs", ("int8", "float16")),
     option("--beam-size K", "hypotheses of the beam search (default 5)", count),
     option("--length-penalty ALPHA", "of Wu et al. 2016; 0: none (default 1)", number),
-    option("--coverage-penalty BETA", "of Wu et al. 2016; 0: none (default 0)", number),
-    option("--n-best N", "of translate_n_best (default: the beam size)", count),
     option("--max-length N", "longest output (default: 2 * source + 10)", count),
-    option("--max-source-length N", "longer inputs are cut", count),
 )
 
 
@@ -63,7 +56,6 @@ _OPTIONS = (
         default="savedmodel",
     ),
     *_OPTIONS,
-    option("--no-warmup", "omit warm-up requests, by tensorflow-serving-api"),
 )
 def export(arguments: argparse.Namespace) -> int | None:
     """Writes a SavedModel that takes text, or ONNX graphs.
@@ -72,33 +64,23 @@ def export(arguments: argparse.Namespace) -> int | None:
         The exit code of another process, under TensorFlow, that exported.
     """
     from zoo import serving
-    from zoo.serving.export import model_server
 
     name, form, options = arguments.preset, arguments.format, given(arguments, _OPTIONS)
-    if form == "onnx" and set(options) - {"quantize"}:
-        raise BadInput(
-            "--format onnx takes --quantize alone, since limits are given to each "
-            f"call; received {', '.join(options)}"
-        )
+    onnx = form == "onnx"
+    if wrong := [key for key in options if (key == "quantize") != onnx]:
+        raise BadInput(f"--format {form} does not take {', '.join(wrong)}")
     folder = find_preset(name)
     if needs_process():
         return run_under_tensorflow(arguments.argv)
     start_keras(name, None)
-    dtype = options.pop("dtype", None)
-    task = loading.load(folder, **({"dtype": dtype} if dtype else {}))
+    task = loading.load(folder)
     progress(f"exporting {name}")
     path = Path(arguments.out or _FOLDERS[form]) / model_name(name, folder)
-    if form == "onnx":
-        card = card_of(folder)
+    write: Any = serving.export_savedmodel
+    if onnx:
+        write, card = serving.export_onnx, card_of(folder)
         options["card"] = card and card.to_dict()
-        print(serving.export_onnx(task, path, preset=digest(folder), **options))
-        return None
-    if quantize := options.pop("quantize", None):
-        task.quantize(quantize)
-    warmup = not arguments.no_warmup
-    print(serving.export_savedmodel(task, path, warmup, digest(folder), **options))
-    if model_server.refresh_labels(path.parent, path.name):
-        progress(f"labelled it in {path.parent / model_server.MODELS}")
+    print(write(task, path, preset=digest(folder), **options))
     return None
 
 

@@ -124,8 +124,8 @@ def upload(arguments: argparse.Namespace) -> None:
     option("--log DIR", "draw the training curves of runs, as runs/NAME", nargs="+"),
     option(
         "--json RECORD",
-        "draw the translation or the caption in this JSON file, as the explorer or a "
-        "record's to_json writes it",
+        "draw the translation in this JSON file, as the explorer or a record's to_json "
+        "writes it",
     ),
     option("--output FILE", "picture: FILE.png or FILE.svg", required=True),
     ENGINE,
@@ -151,14 +151,11 @@ def plot(arguments: argparse.Namespace) -> None:
 
 
 def _record(path):
-    """Returns the translation or the caption in a JSON file."""
-    from zoo.decoding import Caption, Translation  # here, since they import NumPy
-    from zoo.decoding.records import read_object
+    """Returns the translation in a JSON file."""
+    from zoo.decoding import Translation  # here, since it imports NumPy
 
-    text = path.read_text(encoding="utf-8")
     try:
-        kind = Caption if "image" in read_object(text) else Translation
-        return kind.from_json(text)
+        return Translation.from_json(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise BadInput(f"{path}: {error}") from error
 
