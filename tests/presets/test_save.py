@@ -62,15 +62,6 @@ def test_float32_becomes_float16_and_nothing_else_changes(folders):
     assert stored[0] == 2 * stored[1]
 
 
-def test_every_weights_file_is_halved_and_holds_no_optimizer(folders):
-    for name in files(folders[1]):
-        if not name.endswith(".h5"):
-            continue
-        found = datasets(folders[1] / name)
-        assert not any(value.dtype == "float32" for value in found.values())
-        assert not any("optimizer" in entry for entry in found)
-
-
 def test_it_loads_as_float32_with_the_rounded_weights(folders, translator, sentences):
     with pytest.warns(UserWarning, match="has no card.json"):
         loaded = zoo.load(folders[1])
@@ -117,33 +108,6 @@ def test_a_weight_too_large_for_float16_is_refused(translator, tmp_path, value):
     finally:
         kernel.assign(before)
     assert files(folder) == {"previous.txt"}
-
-
-def test_a_failure_leaves_the_previous_preset(translator, tmp_path, monkeypatch):
-    folder = tmp_path / "preset"
-    save_preset(translator, str(folder))
-    content = (folder / WEIGHTS).read_bytes()
-
-    def fail(*args, **kwargs):
-        raise OSError("no space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(h5py.Group, "create_dataset", fail)
-        with pytest.raises(OSError, match="no space"):
-            save_preset(translator, str(folder))
-    assert (folder / WEIGHTS).read_bytes() == content
-    save_preset(translator, str(folder))  # what was left aside is in nobody's way
-
-
-def test_a_refused_weights_file_stays_as_it_was(tmp_path):
-    path = tmp_path / WEIGHTS
-    with h5py.File(path, "w") as file:
-        file["small"] = np.ones(3, "float32")
-        file["large"] = np.full(3, 65505, "float32")
-    content = path.read_bytes()
-    with pytest.raises(ValueError, match="/large"):
-        halve_weights(str(path))
-    assert path.read_bytes() == content
 
 
 def test_values_other_than_float32_and_attributes_are_kept(tmp_path):

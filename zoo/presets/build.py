@@ -5,18 +5,22 @@ Nothing here unpickles, and Keras's safe mode stays on.
 
 import contextlib
 import json
+import math
+import threading
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import h5py
 import keras
 import keras_hub
+import numpy as np
 
 from zoo.backend import without_tensorflow
 from zoo.files import StrPath
-from zoo.presets.card import CONFIG_FILE, TASK_FILE, PresetError
+from zoo.presets.card import CONFIG_FILE, TASK_FILE, WEIGHTS_FILES, PresetError
 from zoo.presets.registry import locate
-from zoo.presets.weights import check_finite, fitting
 
 # What Keras, h5py and SentencePiece raise for a file that does not fit. RuntimeError
 # covers a RecursionError, LookupError a key or an index.
@@ -37,7 +41,6 @@ def build(cls: Any, folder: StrPath, kwargs: dict[str, Any]) -> Any:
     """
     # zoo's `from_preset` would verify the folder again.
     from_folder = getattr(cls, "_from_folder", cls.from_preset)
-    casts = {} if "dtype" in kwargs else _casts(folder)
     weighted = kwargs.get("load_weights", True)
     try:
         with (
@@ -48,7 +51,7 @@ def build(cls: Any, folder: StrPath, kwargs: dict[str, Any]) -> Any:
             # Keras only warns if it finds no weights for layers in a nested list.
             warnings.filterwarnings("error", message=".*freshly-initialized weights")
             # An absolute path, since KerasHub would fetch a bare name of its own.
-            model = from_folder(str(Path(folder).absolute()), **kwargs, **casts)
+            model = from_folder(str(Path(folder).absolute()), **kwargs)
     except (*_MISFITS, UserWarning) as error:
         reason = " ".join(str(error).split())
         if kwargs:  # the files may be fine, and these not
@@ -60,22 +63,8 @@ def build(cls: Any, folder: StrPath, kwargs: dict[str, Any]) -> Any:
         raise PresetError(
             f"the files of {folder} do not make a {cls.__name__}: {reason}"
         ) from error
-    check_finite(model, folder)
+    _check_finite(model, folder)
     return model
-
-
-def _casts(folder):
-    """Returns the dtype argument for a preset that was saved in mixed precision.
-
-    It is Keras's current policy, as KerasHub has it for other floating-point policies.
-    """
-    try:
-        config = json.loads((Path(folder) / CONFIG_FILE).read_text(encoding="utf-8"))
-        name = config["config"]["dtype"]["config"]["name"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return {}  # reported when the preset is loaded
-    mixed = isinstance(name, str) and name.startswith("mixed_")
-    return {"dtype": keras.config.dtype_policy()} if mixed else {}
 
 
 def task_class(folder: Path) -> Any:
@@ -112,3 +101,91 @@ def _registered_class(folder, file_name):
     zoos = isinstance(name, str) and name.startswith("zoo>")
     cls = keras.saving.get_registered_object(name) if zoos else None
     return cls if isinstance(cls, type) else None, name
+
+
+# === Weights ===
+
+_LOADING = threading.RLock()
+
+
+def measure(folder: StrPath) -> int:
+    """Counts the numbers in a preset's weights files.
+
+    Their headers alone are read.
+
+    Raises:
+        PresetError: if a file is not one of Keras's, or declares more than it has.
+    """
+    numbers = 0
+    paths = [path for name in WEIGHTS_FILES if (path := Path(folder) / name).is_file()]
+    if not paths:
+        raise FileNotFoundError(f"{folder} has no {WEIGHTS_FILES[0]}")
+    for path in paths:
+        items = list[Any]()
+        try:
+            with h5py.File(path) as file:
+                file.visititems(lambda _, item: items.append(item))  # noqa: B023
+                items = [item for item in items if hasattr(item, "shape")]
+                numbers += sum(item.size for item in items)
+                declared = sum(item.nbytes for item in items)
+        except (OSError, RuntimeError, KeyError, ValueError) as error:
+            raise PresetError(f"{path} is not a weights file: {error}") from error
+        actual = path.stat().st_size
+        if declared > actual:  # Keras compresses nothing
+            raise PresetError(
+                f"{path} is damaged: it declares {declared:,} bytes of weights, "
+                f"received a file of {actual:,}"
+            )
+    return numbers
+
+
+@contextlib.contextmanager
+def fitting(folder: StrPath) -> Iterator[None]:
+    """Limits a model that is built inside to the content of its weights files.
+
+    Weights are initialized with zeros, since they are read from the files anyway, and
+    random ones take time: under JAX most of the loading time.
+    """
+    numbers = measure(folder)
+    this, count = threading.get_ident(), 0
+
+    class Zeros(keras.initializers.Zeros):  # a function's __call__ JAX cannot compile
+        def __call__(self, shape, dtype=None):  # by NumPy: JAX compiles each shape
+            return keras.ops.convert_to_tensor(np.zeros(shape, "float32"), dtype)
+
+    def add_weight(layer, shape=None, initializer=None, *args, **kwargs):
+        nonlocal count
+        if threading.get_ident() != this:  # another thread's model is its own
+            return plain(layer, shape, initializer, *args, **kwargs)
+        count += math.prod(shape or ())
+        # A quantized layer creates its matrix twice. Reading the files checks exactly.
+        if count > 2 * numbers:
+            raise PresetError(
+                f"the files of {folder} hold {numbers:,} weights, its configuration "
+                f"asks for more: {layer.name} has {kwargs.get('name')} of shape {shape}"
+            )
+        return plain(layer, shape, Zeros(), *args, **kwargs)
+
+    with _LOADING:
+        plain, keras.Layer.add_weight = keras.Layer.add_weight, add_weight
+        try:
+            yield
+        finally:
+            keras.Layer.add_weight = plain
+
+
+def _check_finite(model: Any, folder: StrPath) -> None:
+    """Rejects weights that are NaN or infinite."""
+    for variable in model.variables:
+        if not keras.backend.is_float_dtype(variable.dtype):
+            continue
+        with warnings.catch_warnings():  # what NumPy 2 has to say of Keras under torch
+            warnings.simplefilter("ignore", DeprecationWarning)
+            # By NumPy: JAX would compile it for each shape.
+            values = keras.ops.convert_to_numpy(variable.value)
+        wrong = values.size - np.count_nonzero(np.isfinite(values))
+        if wrong:
+            raise PresetError(
+                f"the weights of {folder} are damaged: {variable.path} must be finite, "
+                f"received {wrong} numbers that are NaN or infinite"
+            )

@@ -22,15 +22,22 @@ WEIGHTS_FILES = ("model.weights.h5", "task.weights.h5")
 UNSTATED = "unknown"  # what only the owner of the text can say, and hasn't yet
 # A name becomes that of a folder on export.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-# All but tab and newline, and what UTF-8 can't encode.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+# The keys that a record of a field must have.
+_KEYS = {
+    "paper": ("title", "authors", "year", "url"),
+    "data": ("name", "terms"),
+    "sizes": ("parameters", "vocabulary"),
+    "scores": ("data", "split", "metric", "value", "signature", "command"),
+    "examples": ("source", "reference", "output"),
+    "speed": ("value", "unit", "machine", "command"),
+}
 
 
 class PresetError(ValueError):
     """A preset is damaged, incomplete, altered or not one of zoo's."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Card:
     """The description of a preset: the content of its `card.json`.
 
@@ -68,7 +75,7 @@ class Card:
     name: str
     title: str
     description: str
-    equations: str
+    equations: str = ""
     intended_use: str
     weaknesses: list
     license: str
@@ -79,15 +86,15 @@ class Card:
     data: list
     sizes: dict
     recipe: str
-    configuration: dict
+    configuration: dict = dataclasses.field(default_factory=dict)
     seed: int
     commit: str
     date: str
     machine: str
     training_time: str
     scores: list
-    examples: list
-    speed: dict
+    examples: list = dataclasses.field(default_factory=list)
+    speed: dict = dataclasses.field(default_factory=dict)
     files: dict
 
     @property
@@ -115,19 +122,6 @@ def unstated(card: dict[str, Any]) -> list[str]:
     return missing + ["the terms of the data"] * (UNSTATED in terms)
 
 
-FIELDS: dict[str, Any] = {f.name: f.type for f in dataclasses.fields(Card)}
-MAY_BE_MISSING = ("equations", "configuration", "examples", "speed")
-# The keys that a record of a field must have.
-_KEYS = {
-    "paper": ("title", "authors", "year", "url"),
-    "data": ("name", "terms"),
-    "sizes": ("parameters", "vocabulary"),
-    "scores": ("data", "split", "metric", "value", "signature", "command"),
-    "examples": ("source", "reference", "output"),
-    "speed": ("value", "unit", "machine", "command"),
-}
-
-
 def make_card(metadata: Any, where: str) -> Card:
     """Builds a card from a dict and checks that it is complete.
 
@@ -137,23 +131,20 @@ def make_card(metadata: Any, where: str) -> Card:
         where: the source of the metadata, for errors.
 
     Raises:
-        PresetError: if a field is missing, has the wrong type or holds a control
-            character, or if the name could lead out of a folder.
+        PresetError: if a field is missing or has the wrong type, or if a name could
+            lead out of a folder.
     """
-    if not isinstance(metadata, dict):
-        raise PresetError(
-            f"{where} should hold a JSON object, received {type(metadata).__name__}"
-        )
-    values: dict[str, Any] = {}
-    for name, kind in FIELDS.items():
-        empty = kind() if name in MAY_BE_MISSING else None
-        value = values[name] = metadata.get(name, empty)
-        given = value is None or value != empty
-        if given and (problem := _problem(name, kind, value)):
+    fields = {field.name: field.type for field in dataclasses.fields(Card)}
+    try:
+        card = Card(**{name: metadata[name] for name in fields.keys() & metadata})
+    except TypeError as error:
+        raise PresetError(f"{where} is not a complete card: {error}") from None
+    for name, kind in fields.items():
+        if problem := _problem(name, kind, getattr(card, name)):
             raise PresetError(f"{where}: {name!r} should {problem}")
-    for path, entry in values["files"].items():
+    for path, entry in card.files.items():
         _check_file(path, entry, where)
-    return Card(**values)
+    return card
 
 
 def _problem(name, kind, value):
@@ -161,11 +152,11 @@ def _problem(name, kind, value):
     if not isinstance(value, kind):
         return f"be a {kind.__name__}, received {value!r}"
     keys = _KEYS.get(name, ())
-    for record in value if kind is list else [value]:
+    for record in value if kind is list else filter(None, [value]):
         if keys and not (isinstance(record, dict) and {*keys} <= {*record}):
             return f"have {', '.join(keys)}, received {record!r}"
-    if escaped(value) != value:
-        return f"hold no control characters, received {value!r}"
+    if name in ("paper", "sizes") and not value:
+        return f"have {', '.join(keys)}, received {value!r}"
     if name == "name" and not _NAME.fullmatch(value):
         return f"be letters, digits, '.', '_' and '-', not first, received {value!r}"
     return None
@@ -185,23 +176,6 @@ def _check_file(path, entry, where):
         f'{where}: {path!r} should have "bytes" (int) and "sha256" (str), '
         f"received {entry!r}"
     )
-
-
-def escaped(value: Any) -> Any:
-    r"""Spells out the control characters in a card's metadata, which `Card` refuses.
-
-    Args:
-        value: a str, or any nesting of dicts and lists.
-
-    Example:
-        >>> escaped({"source": "it\x92s"})
-        {'source': 'it\\x92s'}
-    """
-    if isinstance(value, str):
-        return _CONTROL.sub(lambda c: c[0].encode("unicode_escape").decode(), value)
-    if isinstance(value, dict):
-        return {escaped(name): escaped(part) for name, part in value.items()}
-    return [*map(escaped, value)] if isinstance(value, (list, tuple)) else value
 
 
 def read_card(folder: StrPath) -> Card:
@@ -268,30 +242,6 @@ def format_bytes(count: int) -> str:
     return f"{count} B"
 
 
-def format_scores(card: Card) -> str:
-    """Formats a card's scores: "BLEU 38.1, chrF 63.0 (multi30k ...)"."""
-    groups: dict[str, list[str]] = {}
-    for score in card.scores:
-        where = f"{score['data']} {score['split']}"
-        groups.setdefault(where, []).append(f"{score['metric']} {score['value']:.1f}")
-    return "; ".join(
-        f"{', '.join(scores)} ({where})" for where, scores in groups.items()
-    )
-
-
-def format_speed(card: Card) -> str:
-    """Formats a card's speed: "52 sentences/s", or "-" if it has none."""
-    if not card.speed:
-        return "-"
-    digits = 0 if card.speed["value"] >= 10 else 1
-    return f"{card.speed['value']:.{digits}f} {card.speed['unit']}"
-
-
-def short_machine(card: Card) -> str:
-    """Returns the machine of a card's run without its software: "2 CPU cores"."""
-    return card.machine.split(", Keras")[0].replace(" (x86_64)", "")
-
-
 def short_paper(card: Card) -> str:
     """Returns a card's paper as "Luong et al. 2015", or with both of two authors."""
     authors = [name for name in card.paper["authors"].split(",") if name.strip()]
@@ -303,27 +253,3 @@ def short_paper(card: Card) -> str:
 def format_task(card: Card) -> str:
     """Formats a preset's task: "translate en-de"."""
     return f"{card.task} {'-'.join(card.languages)}"
-
-
-SUMMARY = (
-    "task",
-    "parameters",
-    "size",
-    "licence",
-    "scores",
-    "training",
-    "CPU speed",
-)
-
-
-def format_summary(card: Card, parameters: str) -> tuple[str, ...]:
-    """Returns a card's values for the columns of `SUMMARY`."""
-    return (
-        format_task(card),
-        parameters,
-        format_bytes(card.bytes),
-        card.license,
-        format_scores(card),
-        f"{card.training_time}, {short_machine(card)}",
-        format_speed(card),
-    )

@@ -1,21 +1,15 @@
 """Presets from and to model hubs, by their handles."""
 
-import fnmatch
-import re
+import shutil
+import tempfile
 from pathlib import Path
-from typing import Any
 
 from zoo.files import StrPath
 from zoo.presets.card import CARD_FILE, read_card
 from zoo.presets.pages import README_FILE, readme
 
 # No code, and no other checkpoint formats.
-_FILES = ["*.json", "*.h5", "assets/*", "README.md"]
-# Scheme -> form and pattern of its handles.
-_HANDLES = {
-    "hf": ("hf://user/name", r"[\w.-]+/[\w.-]+"),
-    "kaggle": ("kaggle://user/model/keras/variation", r"[\w.-]+(/[\w.-]+){3,4}"),
-}
+_FILES = ["*.json", "*.h5", "assets/*"]
 
 
 def fetch(name: str) -> str | None:
@@ -24,17 +18,16 @@ def fetch(name: str) -> str | None:
     Returns:
         The path of its folder; None for a name that is not a handle.
     """
-    scheme, separator, handle = name.partition("://")
-    if not separator or scheme not in _HANDLES:
-        return None
-    _check(scheme, handle, name)
+    scheme, _, handle = name.partition("://")
+    if scheme == "hf":
+        import huggingface_hub
+
+        return huggingface_hub.snapshot_download(handle, allow_patterns=_FILES)
     if scheme == "kaggle":
         import kagglehub
 
         return kagglehub.model_download(handle)
-    import huggingface_hub
-
-    return huggingface_hub.snapshot_download(handle, allow_patterns=_FILES)
+    return None
 
 
 def upload(folder: StrPath, name: str, private: bool = False) -> str:
@@ -55,10 +48,9 @@ def upload(folder: StrPath, name: str, private: bool = False) -> str:
         The address of the commit.
 
     Raises:
-        ValueError: for a malformed handle, or that of another hub.
+        ValueError: for anything but a handle of Hugging Face.
         PresetError: (a ValueError) without a card.
-        PermissionError: without a token.
-        OSError: if the hub cannot be reached, or refuses.
+        OSError: without a token, or if the hub cannot be reached, or refuses.
 
     Example:
         ```python
@@ -66,39 +58,22 @@ def upload(folder: StrPath, name: str, private: bool = False) -> str:
         zoo.presets.upload(folder, "hf://ada/mine", private=True)
         ```
     """
-    import huggingface_hub as hub
-    from huggingface_hub.errors import HTTPError
+    import huggingface_hub
 
     scheme, _, handle = name.partition("://")
-    _check("hf", handle if scheme == "hf" else "", name)
+    if scheme != "hf" or handle.count("/") != 1:
+        raise ValueError(f"a handle must be hf://user/name, received {name!r}")
     card = read_card(folder)
-    if not hub.get_token():
-        raise PermissionError(
-            f"uploading to {name} needs a token of Hugging Face that may write: set "
-            "HF_TOKEN, or run hf auth login"
-        )
-    files = {file: str(Path(folder) / file) for file in (CARD_FILE, *card.files)}
-    page = readme(card, name).encode()
-    content: dict[str, Any] = {**files, README_FILE: page}
-    try:
-        api = hub.HfApi()
-        api.create_repo(handle, private=private or None, exist_ok=True)
-        changes: list[Any] = [hub.CommitOperationAdd(*item) for item in content.items()]
-        changes += [
-            hub.CommitOperationDelete(path)
-            for path in api.list_repo_files(handle)
-            if path not in content
-            and any(fnmatch.fnmatch(path, form) for form in _FILES)
-        ]
-        text = f"Preset {card.name}"
-        return api.create_commit(handle, changes, commit_message=text).commit_url
-    # A file's upload fails with a RuntimeError.
-    except (HTTPError, OSError, RuntimeError) as error:
-        reason = " ".join(str(error).split())
-        raise OSError(f"cannot upload to {name}: {reason}") from error
-
-
-def _check(scheme, handle, name):
-    form, pattern = _HANDLES[scheme]
-    if not re.fullmatch(pattern, handle):
-        raise ValueError(f"a handle of this hub is {form}, received {name!r}")
+    api = huggingface_hub.HfApi()
+    api.create_repo(handle, private=private or None, exist_ok=True)
+    with tempfile.TemporaryDirectory() as staged:
+        for file in (CARD_FILE, *card.files):
+            (Path(staged) / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(Path(folder) / file, Path(staged) / file)
+        (Path(staged) / README_FILE).write_text(readme(card, name), encoding="utf-8")
+        return api.upload_folder(
+            repo_id=handle,
+            folder_path=staged,
+            commit_message=f"Preset {card.name}",
+            delete_patterns=_FILES,
+        ).commit_url

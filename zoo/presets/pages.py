@@ -10,14 +10,9 @@ from typing import Any
 from zoo.files import StrPath
 from zoo.presets.card import (
     CARD_FILE,
-    FIELDS,
-    SUMMARY,
     Card,
     PresetError,
-    escaped,
     format_bytes,
-    format_speed,
-    format_summary,
     format_task,
     list_files,
     make_card,
@@ -41,34 +36,26 @@ KINDS = {
     "caption": ("image-to-text", ["image-captioning", "attention"], "image.png"),
 }
 
-# Corpus -> its name on Hugging Face; other corpora, or their splits, are zoo's own.
-HUB_DATASETS = {
-    "multi30k": "bentrevett/multi30k",
-    "ptb": "ptb-text-only/ptb_text_only",
-    "ud_english_ewt": "universal-dependencies/universal_dependencies",
-}
 # The first word of a metric -> a model hub's name for it, if it has another one.
 _HUB_METRICS = {"exact": "exact_match", "true": "accuracy"}
+# Control characters, which a terminal would obey, and what UTF-8 cannot encode.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def write_card(folder: StrPath, metadata: dict[str, Any]) -> Card:
-    r"""Writes `card.json` and README.md into a preset folder.
+    """Writes `card.json` and README.md into a preset folder.
 
     Args:
         folder: the preset folder, as `save_to_preset` left it.
         metadata: one entry per attribute of `Card` except "files", which is measured
-            here; those of `MAY_BE_MISSING` are optional. Control characters are
-            spelled out, as `\x1b`.
+            here.
     """
-    unknown = sorted(set(metadata) - set(FIELDS))
-    if unknown:
-        raise PresetError(
-            f"unknown facts {', '.join(unknown)}; allowed are {', '.join(FIELDS)}"
-        )
     folder = Path(folder)
-    metadata = {**escaped(metadata), "files": list_files(folder)}
-    card = make_card(metadata, f"facts of {folder}")
+    card = make_card({**metadata, "files": list_files(folder)}, f"facts of {folder}")
+    if unknown := set(metadata) - {*card.to_dict()}:
+        raise PresetError(f"a card has no {', '.join(sorted(unknown))}")
     text = json.dumps(card.to_dict(), indent=2, ensure_ascii=False) + "\n"
+    text = text.encode("utf-8", "replace").decode()
     (folder / CARD_FILE).write_text(text, encoding="utf-8", newline="\n")
     (folder / README_FILE).write_text(readme(card), encoding="utf-8", newline="\n")
     return card
@@ -91,23 +78,20 @@ def readme(card: Card, handle: str | None = None) -> str:
         "metrics": sorted({_hub_metric(score) for score in card.scores}),
     }
     if handle:
-        front["datasets"] = [HUB_DATASETS.get(name, name) for name in front["datasets"]]
-        front["model-index"] = model_index(card)
-    return _page().render(
+        front["model-index"] = _model_index(card)
+    text = _page().render(
         vars(card),
         front=front,
         handle=handle,
         example="Monday, 3 May 1999" if card.languages == _DATES else example,
         size=format_bytes(card.bytes),
-        speed_in_words=format_speed(card),
+        speed_in_words=_speed(card),
     )
+    return _CONTROL.sub("\ufffd", text)
 
 
-def model_index(card: Card) -> list[dict[str, Any]]:
-    """Returns a card's scores as the `model-index` of a model hub's page.
-
-    The format is https://github.com/huggingface/hub-docs/blob/main/modelcard.md.
-    """
+def _model_index(card):
+    """Returns a card's scores as the `model-index` of a model hub's page."""
     from huggingface_hub import EvalResult
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
@@ -115,7 +99,7 @@ def model_index(card: Card) -> list[dict[str, Any]]:
         EvalResult(
             task_type=KINDS[card.task][0],
             task_name=format_task(card),
-            dataset_type=HUB_DATASETS.get(score["data"], score["data"]),
+            dataset_type=score["data"],
             dataset_name=f"{score['data']} {score['split']}",
             dataset_split=score["split"],
             metric_type=_hub_metric(score),
@@ -129,8 +113,7 @@ def model_index(card: Card) -> list[dict[str, Any]]:
 
 
 def _hub_metric(score):
-    # "exact de" is the score of a part.
-    metric = score["metric"].lower().split()[0]
+    metric = score["metric"].lower().split()[0]  # "exact de" is the score of a part
     return _HUB_METRICS.get(metric, metric)
 
 
@@ -164,22 +147,50 @@ def presets_table(cards: Sequence[Card], root: str = "..") -> str:
         cards: the presets.
         root: relative path of the repository from the page's folder, for its links.
     """
-    heads = ("preset", "paper", *SUMMARY)
+    heads = "preset", "paper", "task", "parameters", "size", "licence", "scores"
+    heads += "training", "CPU speed"
     rows = [heads, ("---",) * len(heads)]
     for card in cards:
-        name = f"[`{card.name}`]({root}/savedmodels/{card.name})"
-        paper = f"[{short_paper(card)}]({card.paper['url']})"
-        parameters = f"{card.sizes['parameters'] / 1e6:.1f} M"
-        rows.append((name, paper, *format_summary(card, parameters)))
+        # The machine without its software: "2 CPU cores".
+        machine = card.machine.split(", Keras")[0].replace(" (x86_64)", "")
+        row = (
+            f"[`{card.name}`]({root}/savedmodels/{card.name})",
+            f"[{short_paper(card)}]({card.paper['url']})",
+            format_task(card),
+            f"{card.sizes['parameters'] / 1e6:.1f} M",
+            format_bytes(card.bytes),
+            card.license,
+            _scores(card),
+            f"{card.training_time}, {machine}",
+            _speed(card),
+        )
+        rows.append(row)
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _scores(card):
+    """Formats a card's scores: "BLEU 38.1, chrF 63.0 (multi30k ...)"."""
+    groups: dict[str, list[str]] = {}
+    for score in card.scores:
+        where = f"{score['data']} {score['split']}"
+        groups.setdefault(where, []).append(f"{score['metric']} {score['value']:.1f}")
+    return "; ".join(
+        f"{', '.join(scores)} ({where})" for where, scores in groups.items()
+    )
+
+
+def _speed(card):
+    """Formats a card's speed: "52 sentences/s", or "-" if it has none."""
+    if not card.speed:
+        return "-"
+    digits = 0 if card.speed["value"] >= 10 else 1
+    return f"{card.speed['value']:.{digits}f} {card.speed['unit']}"
 
 
 def replace_table(text: str, cards: Sequence[Card]) -> str:
     """Replaces the table of presets between the markers of a page in docs/."""
-    if text.count(TABLE_START) != 1 or text.count(TABLE_END) != 1:
-        raise ValueError(
-            f"the page needs {TABLE_START} and {TABLE_END} once each, received "
-            f"{text.count(TABLE_START)} and {text.count(TABLE_END)}"
-        )
-    pattern = f"(?s)(?<={TABLE_START}).*(?={TABLE_END})"
-    return re.sub(pattern, lambda _: f"\n{presets_table(cards)}\n", text)
+    before, _, rest = text.partition(TABLE_START)
+    _, end, after = rest.partition(TABLE_END)
+    if not end:
+        raise ValueError(f"the page needs {TABLE_START} and {TABLE_END}")
+    return f"{before}{TABLE_START}\n{presets_table(cards)}\n{TABLE_END}{after}"

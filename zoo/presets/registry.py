@@ -81,7 +81,7 @@ def find(name: StrPath) -> Path:
         A folder with a `card.json` or KerasHub's `config.json`.
 
     Raises:
-        ValueError: if there is no such preset; the message gives the nearest names.
+        ValueError: if there is no such preset; the message gives the names.
         OSError: if a handle's preset cannot be downloaded.
     """
     name = os.fspath(name)
@@ -95,16 +95,11 @@ def find(name: StrPath) -> Path:
     named = _named_folders()
     if name in named:
         return named[name]
-    if folder.is_dir():
-        raise ValueError(
-            f"the folder {name!r} is not a preset: it has neither {CARD_FILE} nor "
-            f"{CONFIG_FILE}, nor a run's {RUN_PRESETS}/NAME"
-        )
     raise ValueError(
-        f"unknown preset{did_you_mean(name, named)}; allowed are a preset folder, a "
-        "handle as hf://user/name or kaggle://user/model/keras/variation, and the "
-        f"names [{', '.join(sorted(named))}]; a clone of the repository, installed "
-        f"with pip's --editable, has all of zoo's presets; received {name!r}"
+        f"unknown preset{did_you_mean(name, named)}; allowed are the folder of a "
+        "preset or of a run, a handle as hf://user/name, and the names "
+        f"[{', '.join(sorted(named))}]; a clone of the repository, installed with "
+        f"pip's --editable, has all of zoo's presets; received {name!r}"
     )
 
 
@@ -125,21 +120,13 @@ def verify(folder: StrPath) -> Card:
         if not path.is_file():
             raise PresetError(f"{name} is missing from the preset folder {folder}")
         size = path.stat().st_size
-        if size != entry["bytes"]:
+        if size != entry["bytes"] or sha256(path) != entry["sha256"].lower():
             raise PresetError(
                 f"{name} in {folder} is truncated or altered: {CARD_FILE} gives "
-                f"{entry['bytes']} bytes, received {size}"
+                f"{entry['bytes']} bytes of sha256 {entry['sha256']}, received {size}"
             )
-    for name, entry in card.files.items():
-        digest = sha256(folder / name)
-        if digest != entry["sha256"].lower():
-            raise PresetError(
-                f"{name} in {folder} is altered: {CARD_FILE} gives sha256 "
-                f"{entry['sha256']}, received {digest}"
-            )
-    for name in loaded_files(folder):
-        if name not in card.files:
-            raise PresetError(f"{name} in {folder} is not listed in {CARD_FILE}")
+    if extra := set(loaded_files(folder)) - set(card.files):
+        raise PresetError(f"{min(extra)} in {folder} is not listed in {CARD_FILE}")
     return card
 
 
@@ -163,15 +150,11 @@ def _is_run(folder):
 def _of_run(folder):
     """Returns the one preset in a run's folder."""
     presets = sorted(p for p in folder.glob(f"{RUN_PRESETS}/*") if _is_preset(p))
-    if not presets:
+    if len(presets) != 1:
         raise ValueError(
-            f"the run {str(folder)!r} has no preset yet: resume it with zoo train "
-            f"--resume {folder} (--finish ends it here)"
-        )
-    if len(presets) > 1:
-        raise ValueError(
-            f"the run {str(folder)!r} has several presets: name one of "
-            f"{', '.join(map(str, presets))}"
+            f"a run must have one preset to be loaded, received {folder} with "
+            f"{', '.join(map(str, presets)) or 'none'} (without one: resume it by zoo "
+            f"train --resume {folder}; with several: name one)"
         )
     return presets[0]
 
