@@ -159,7 +159,7 @@ def work(run: Any) -> dict[str, Any]:
     import numpy as np
 
     from zoo.analysis.evaluation import sst_accuracy
-    from zoo.decoding.labels import classify_ids
+    from zoo.decoding.reading import class_logits
     from zoo.models import RecurrentClassifierPreprocessor, SentimentClassifier
     from zoo.training import Monitor
 
@@ -170,8 +170,8 @@ def work(run: Any) -> dict[str, Any]:
     task = SentimentClassifier(backbone, RecurrentClassifierPreprocessor(tokenizer))
 
     def accuracy(task, split):
-        right = classify_ids(task, rows[split], 64) == np.array(data[split].labels)
-        return float(right.mean())
+        found = class_logits(task, rows[split], 64).argmax(-1)
+        return float((found == np.array(data[split].labels)).mean())
 
     run.fit(
         task,

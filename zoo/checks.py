@@ -34,14 +34,16 @@ def rate(name: str, value: float) -> float:
 
 def above_zero(name: str, value: float) -> float:
     """Returns `value` if it is finite and above zero, or raises a `ValueError`."""
-    if not _is_number(value) or not 0 < value < float("inf"):
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not number or not 0 < value < float("inf"):
         raise ValueError(f"`{name}` must be above 0. Received: {name}={value!r}")
     return value
 
 
 def zero_or_above(name: str, value: float) -> float:
     """Returns `value` if it is finite and not negative, or raises a `ValueError`."""
-    if not _is_number(value) or not 0 <= value < float("inf"):
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not number or not 0 <= value < float("inf"):
         raise ValueError(f"`{name}` must be 0 or above. Received: {name}={value!r}")
     return value
 
@@ -53,7 +55,3 @@ def one_of(name: str, value: T, allowed: Collection[T]) -> T:
             f"`{name}` must be one of {list(allowed)}. Received: {name}={value!r}"
         )
     return value
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)

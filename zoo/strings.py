@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Any
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def plain_texts(texts: Any) -> Any:
@@ -65,6 +65,8 @@ def check_texts(texts: Any, name: str = "texts") -> list[str]:
         Traceback (most recent call last):
         TypeError: texts[1] must be a str. Received: None (NoneType)
     """
+    if isinstance(texts, str):
+        return [texts]
     if isinstance(texts, list) and set(map(type, texts)) <= {str}:
         return list(texts)
     table = getattr(texts, "ndim", 1) > 1  # iterated, it gives columns or rows
@@ -101,7 +103,7 @@ def replace_surrogates(text: str) -> str:
 
     A pair becomes the character that it stands for, a lone one U+FFFD.
     """
-    if _SURROGATE.search(text) is None:
+    if SURROGATE.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 

@@ -143,7 +143,7 @@ OUT = ["--output", "a.png"]
         (OUT, "give PRESET and TEXT, or --json"),
         (["--json", "log.csv", "--log", "y", *OUT], "or --json, or --log"),
         (["--json", "none", *OUT], "cannot read none"),
-        (["--json", "log.csv", *OUT], "log.csv: a record must be JSON"),
+        (["--json", "log.csv", *OUT], "log.csv: A translation's record must be"),
         (["birnn", "x", *OUT], "birnn cannot translate"),
     ],
 )

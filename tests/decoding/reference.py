@@ -13,17 +13,15 @@ VOCABULARY, LIMIT, SENTENCES, WIDTH = 5, 4, 10, 3
 NODES = sum(VOCABULARY**depth for depth in range(LIMIT))  # prefixes that are read
 # Hypotheses that end within the limit: a beam of as many places loses none.
 ALL = sum((VOCABULARY - 1) ** depth for depth in range(LIMIT))
-PENALTIES = [  # α, β, normalization, fewest tokens
-    (0.0, 0.0, "gnmt", 0),
-    (0.6, 0.0, "gnmt", 0),
-    (1.0, 0.0, "gnmt", 0),
-    (1.0, 0.2, "gnmt", 2),
-    (0.0, 0.0, "plain", 3),
-    (1.0, 0.0, "plain", 0),
-    (0.7, 0.2, "plain", 3),
+PENALTIES = [  # α, β, fewest tokens
+    (0.0, 0.0, 0),
+    (0.6, 0.0, 0),
+    (1.0, 0.0, 0),
+    (1.0, 0.2, 2),
+    (0.0, 0.0, 3),
 ]
 # The defaults and all of them under each backend, the others once.
-VARIED = [p if i in (2, 6) else once(p) for i, p in enumerate(PENALTIES)]
+VARIED = [p if i in (2, 3) else once(p) for i, p in enumerate(PENALTIES)]
 SOURCES = np.array([[i + 1, 1, i % 2] for i in range(SENTENCES)], "int32")
 LIMITS = np.array([LIMIT - i % LIMIT for i in range(SENTENCES)], "int32")
 NO_HYPOTHESIS = -1e9
@@ -96,6 +94,11 @@ class Table:
         return follow
 
 
+def search_of(cls, beams, penalties, n_best):
+    alpha, beta, least = penalties
+    return cls(beams, alpha, beta, n_best, least)
+
+
 def compile_search(model, search, steps):
     """The search as a function of a batch and its limits, and of `given`, if any."""
 
@@ -110,9 +113,9 @@ def log_softmax(x):
     return x - np.log(np.exp(x).sum(-1, keepdims=True))
 
 
-def final_score(log_prob, length, coverage, real, alpha, beta, kind="gnmt"):
-    """Wu et al. 2016, equation 14, with their length penalty or a plain one."""
-    penalty = ((5 + length) / 6 if kind == "gnmt" else length) ** alpha
+def final_score(log_prob, length, coverage, real, alpha, beta):
+    """Wu et al. 2016, equation 14."""
+    penalty = ((5 + length) / 6) ** alpha
     covered = sum(
         np.log(min(max(c, 1e-10), 1.0))
         for c, r in zip(coverage, real, strict=True)
@@ -121,7 +124,7 @@ def final_score(log_prob, length, coverage, real, alpha, beta, kind="gnmt"):
     return log_prob / penalty + (beta * covered if beta else 0.0)
 
 
-def exhaustive(follow, vocabulary, limit, real, alpha, beta, kind="gnmt", least=0):
+def exhaustive(follow, vocabulary, limit, real, alpha, beta, least=0):
     """All hypotheses of at most `limit` tokens, the end included, best first; of at
     least `least` where the limit lets them."""
     words = [w for w in range(vocabulary) if w != END]
@@ -133,12 +136,12 @@ def exhaustive(follow, vocabulary, limit, real, alpha, beta, kind="gnmt", least=
                 log_probs, weights = follow(tuple(hypothesis[:position]))
                 log_prob += log_probs[token]
                 coverage = coverage + weights
-            score = final_score(log_prob, length, coverage, real, alpha, beta, kind)
+            score = final_score(log_prob, length, coverage, real, alpha, beta)
             found.append((score, hypothesis))
     return sorted(found, reverse=True)
 
 
-def narrow(follow, vocabulary, limit, real, alpha, beta, beams, kind="gnmt", least=0):
+def narrow(follow, vocabulary, limit, real, alpha, beta, beams, least=0):
     """Beam search as `BeamSearch` defines it, without stopping early."""
     words = [w for w in range(vocabulary) if w != END]
     live, done = [((), 0.0, 0.0)], []
@@ -160,7 +163,7 @@ def narrow(follow, vocabulary, limit, real, alpha, beta, beams, kind="gnmt", lea
             if prefix[-1] != END:
                 live.append((prefix, log_prob, coverage))
                 continue
-            score = final_score(log_prob, step, coverage, real, alpha, beta, kind)
+            score = final_score(log_prob, step, coverage, real, alpha, beta)
             done.append((score, list(prefix)))
     return sorted(done, key=lambda hypothesis: -hypothesis[0])
 

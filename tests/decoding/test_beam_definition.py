@@ -24,9 +24,9 @@ from tests.decoding.reference import (
     check_row,
     compile_search,
     exhaustive,
-    final_score,
     log_softmax,
     narrow,
+    search_of,
 )
 from tests.marks import once
 from zoo.decoding import BeamSearch
@@ -40,14 +40,9 @@ def table():
 # === Against exhaustive search ===
 
 
-def search_of(beams, penalties, n_best):
-    alpha, beta, kind, least = penalties
-    return BeamSearch(beams, alpha, beta, n_best, kind, least)
-
-
 @pytest.mark.parametrize("penalties", VARIED)
 def test_a_wide_beam_finds_every_hypothesis_in_order(table, penalties):
-    run = compile_search(table, search_of(ALL, penalties, ALL), LIMIT)
+    run = compile_search(table, search_of(BeamSearch, ALL, penalties, ALL), LIMIT)
     for seed in range(2):
         ids, scores = run(SOURCES, LIMITS) if seed else run_filled(table, run)
         assert ids.shape == (SENTENCES, ALL, LIMIT) and scores.dtype == "float32"
@@ -70,9 +65,9 @@ def run_filled(table, run):
 
 
 @pytest.mark.parametrize("n_best", [once(1), 3])
-@pytest.mark.parametrize("penalties", [VARIED[i] for i in (0, 3, 5, 6)])
+@pytest.mark.parametrize("penalties", [VARIED[i] for i in (0, 3)])
 def test_stopping_early_changes_no_wanted_hypothesis(table, n_best, penalties):
-    run = compile_search(table, search_of(ALL, penalties, n_best), LIMIT)
+    run = compile_search(table, search_of(BeamSearch, ALL, penalties, n_best), LIMIT)
     for seed, scale in enumerate((0.5, 2.0, 5.0)):
         table.fill(seed, scale)
         ids, scores = run(SOURCES, LIMITS)
@@ -87,11 +82,10 @@ def test_stopping_early_changes_no_wanted_hypothesis(table, n_best, penalties):
 @pytest.mark.parametrize(
     ("penalties", "n_best", "steps"),
     [
-        ((1.0, 0.0, "gnmt", 0), 1, 1),
-        once((1.0, 0.0, "plain", 0), 1, 1),
-        once((1.0, 0.1, "gnmt", 0), 1, 1),
-        ((0.5, 0.0, "plain", 3), 1, 3),
-        ((0.0, 0.0, "gnmt", 0), 2, 2),
+        ((1.0, 0.0, 0), 1, 1),
+        once((1.0, 0.1, 0), 1, 1),
+        ((0.5, 0.0, 3), 1, 3),
+        ((0.0, 0.0, 0), 2, 2),
     ],
 )
 def test_it_stops_when_nothing_better_can_come(penalties, n_best, steps):
@@ -102,7 +96,7 @@ def test_it_stops_when_nothing_better_can_come(penalties, n_best, steps):
     table.logits.assign(logits)
     limits = np.full(SENTENCES, 20, "int32")
     with eagerly():
-        ids, _ = search_of(3, penalties, n_best)(table, SOURCES, limits, 20)
+        ids, _ = search_of(BeamSearch, 3, penalties, n_best)(table, SOURCES, limits, 20)
     ids = ops.convert_to_numpy(ids)
     least = max(penalties[-1], 1)
     assert (ids[:, 0, least - 1] == END).all() and (ids[:, 0, least:] == 0).all()
@@ -135,7 +129,7 @@ def eagerly():
 @pytest.mark.parametrize("beams", [1, once(2), 3])
 @pytest.mark.parametrize("penalties", VARIED)
 def test_a_narrow_beam_follows_the_definition(table, beams, penalties):
-    run = compile_search(table, search_of(beams, penalties, beams), LIMIT)
+    run = compile_search(table, search_of(BeamSearch, beams, penalties, beams), LIMIT)
     alpha, beta, *rest = penalties
     lengths = set()
     for seed, scale in enumerate((0.5, 1.0, 2.0, 5.0)):
@@ -161,40 +155,6 @@ def test_the_definition_is_not_exhaustive_search():
         for row in range(SENTENCES)
     ]
     assert any(differs)
-
-
-@pytest.mark.parametrize(
-    ("alpha", "beta"), [(0.0, 0.0), (0.6, 0.0), (2.0, 0.0), (1.0, 0.2), (0.0, 3.0)]
-)
-def test_beam_1_is_greedy_search_under_every_penalty(table, alpha, beta):
-    table.fill(7)
-    run = compile_search(table, BeamSearch(1, alpha, beta), LIMIT)
-    ids, scores = run(SOURCES, LIMITS)
-    for row in range(SENTENCES):
-        follow = table.follower(row)
-        words, log_prob, coverage = [], 0.0, 0.0
-        while not words or words[-1] != END:
-            log_probs, weights = follow(tuple(words))
-            last = len(words) + 1 == LIMITS[row]
-            words.append(END if last else int(np.argmax(log_probs)))
-            log_prob += log_probs[words[-1]]
-            coverage = coverage + weights
-        score = final_score(log_prob, len(words), coverage, SOURCES[row], alpha, beta)
-        check_row(ids[row], scores[row], [(score, words)])
-
-
-def test_a_finished_hypothesis_is_frozen():
-    """By hand: [end] has log 0.6 for good, however sure the words after it are."""
-    table = Table()
-    logits = np.full((SENTENCES, NODES, VOCABULARY), -50.0, "float32")
-    logits[:, 0, END], logits[:, 0, 4] = np.log(0.6), np.log(0.4)
-    logits[:, 1 + 4, 1] = 0.0  # after 4 always 1
-    logits[:, 1 + VOCABULARY * 5 + 1, END] = 0.0  # and then the end
-    table.logits.assign(logits.reshape(-1, VOCABULARY))
-    search = BeamSearch(2, 0.0, n_best=2)
-    ids, scores = compile_search(table, search, LIMIT)(SOURCES, LIMITS * 0 + LIMIT)
-    assert ids[0].tolist() == [[END, 0, 0, 0], [4, 1, END, 0]]
-    np.testing.assert_allclose(scores[0], np.log([0.6, 0.4]), rtol=1e-5)
 
 
 def test_the_hardest_penalty_loses_no_hypothesis(table):

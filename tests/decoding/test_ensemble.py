@@ -110,39 +110,21 @@ def test_given_targets_are_read_as_step_reads_them(ensemble, answers):
         close(weights[row], [weights for _, weights in wanted])
 
 
-def same_records(found, wanted):
-    for one, other in zip(found, wanted, strict=True):
-        assert (one.text, one.tokens) == (other.text, other.tokens)
-        assert one.source_tokens == other.source_tokens
-        assert one.score == pytest.approx(other.score, rel=1e-4)
-        np.testing.assert_allclose(one.alignment, other.alignment, atol=1e-5)
-
-
-@pytest.mark.once
-def test_one_model_once_and_twice_is_that_model(models):
-    search, limits = BeamSearch(3, n_best=3), np.array([6, 6, 5], "int32")
-    ids, scores = compile_search(models[0], search, 6)(SOURCES, limits)
-    assert len(np.unique(ids[:, 0], axis=0)) > 1
-    for members in (models[:1], [models[0], models[0]]):
-        run = compile_search(Ensemble(members), search, 6)
-        found, found_scores = run(SOURCES, limits)
-        np.testing.assert_array_equal(found, ids)
-        np.testing.assert_allclose(found_scores, scores, rtol=1e-5)
-
-
 @pytest.mark.once
 def test_it_translates_as_a_translator_does(models):
-    ensemble = Ensemble(models[:2])
+    """One model, once and twice, is that model."""
     options = {"beam_size": 3, "max_length": 8, "return_details": True}
-    wanted = [ensemble.translate(text, **options) for text in TEXTS]
-    texts = [record.text for record in wanted]
-    assert texts != texts[::-1]
-    found = ensemble.translate(["", *TEXTS[::-1]], **options)
-    assert found[0].text == "" and found[0].alignment.shape == (0, 0)
-    same_records(found[1:], wanted[::-1])
-    assert ensemble.translate(TEXTS[0], 3, max_length=8) == texts[0]
-    with pytest.raises(ValueError, match="n_best=3, beam_size=2"):
-        ensemble.translate("ab", beam_size=2, n_best=3)
+    for wanted, *found in zip(
+        models[0].translate(TEXTS, **options),
+        Ensemble(models[:1]).translate(TEXTS, **options),
+        Ensemble([models[0]] * 2).translate(TEXTS, **options),
+        strict=True,
+    ):
+        for record in found:
+            assert (record.text, record.tokens) == (wanted.text, wanted.tokens)
+            assert record.score == pytest.approx(wanted.score, rel=1e-4)
+            close(record.alignment, wanted.alignment)
+    assert Ensemble(models[:2]).translate("", beam_size=1) == ""
 
 
 @pytest.mark.once
@@ -182,13 +164,6 @@ def test_members_of_other_precisions_without_attention(tokenizer):
     close(found, np.log(np.mean(np.exp(logits), axis=0)))
     weights = to_numpy(ensemble.backbone.align(SOURCES, SOURCES))
     assert weights.shape == (3, 3, 3) and not weights.any()
-
-
-@pytest.mark.once
-def test_long_texts_are_cut_as_the_shortest_reader_cuts_them(models, tokenizer):
-    short = make(Seq2SeqTranslator, tokenizer, 1, reading={"source_length": 5})
-    assert Ensemble([models[0], short]).preprocessor is short.preprocessor
-    assert Ensemble([short, models[0]]).preprocessor is short.preprocessor
 
 
 # === What is refused ===

@@ -121,7 +121,7 @@ def test_beam_search_is_a_sampler(task):
 
 
 def test_a_search_is_saved_as_kerashubs_samplers_are():
-    search = BeamSearch(4, 0.6, banned_ids=[7], length_normalization="plain")
+    search = BeamSearch(4, 0.6, banned_ids=[7], min_length=2)
     config = json.loads(json.dumps(samplers.serialize(search)))
     again = samplers.get(config)
     assert isinstance(again, BeamSearch)

@@ -245,9 +245,9 @@ def test_hard_attention_is_trained_by_its_estimator(tokenizer):
 
 def test_wrong_input_is_told(tokenizer):
     model = task_of(tokenizer)
-    with pytest.raises(ValueError, match="3 images and 2 captions"):
+    with pytest.raises(ValueError, match="3 sources and 2 targets"):
         model.score(IMAGES, TEXTS[:2])
-    with pytest.raises(ValueError, match="a str for one image"):
+    with pytest.raises(ValueError, match="one source and one target"):
         model.align(IMAGES[0], [TEXTS[0]])
     with pytest.raises(ValueError, match="must not exceed `max_length`"):
         model.caption(IMAGES, max_length=3, min_length=4)

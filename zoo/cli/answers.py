@@ -93,7 +93,7 @@ def translate(arguments: argparse.Namespace) -> None:
     n_best = options["n_best"] = arguments.n_best
     if drawn:
         from zoo.decoding import format_alignment
-        from zoo.decoding.alignment_text import SHADES_KEY
+        from zoo.decoding.records import SHADES_KEY
 
         progress(SHADES_KEY)
 

@@ -8,21 +8,24 @@ from typing import TYPE_CHECKING
 import lazy_loader
 
 if TYPE_CHECKING:
-    from zoo.decoding.alignment_text import format_alignment
     from zoo.decoding.batch_decoding import align_ids, score_ids, search_ids
     from zoo.decoding.beam import BeamSearch
     from zoo.decoding.ensemble import Ensemble
-    from zoo.decoding.records import Caption, Classification, Record, Translation
+    from zoo.decoding.records import (
+        Caption,
+        Classification,
+        Translation,
+        format_alignment,
+    )
     from zoo.decoding.translating import translate
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "alignment_text": ["format_alignment"],
         "batch_decoding": ["align_ids", "score_ids", "search_ids"],
         "beam": ["BeamSearch"],
         "ensemble": ["Ensemble"],
-        "records": ["Caption", "Classification", "Record", "Translation"],
+        "records": ["Caption", "Classification", "Translation", "format_alignment"],
         "translating": ["translate"],
     },
 )

@@ -1,16 +1,17 @@
 """Search, scores and alignments of many sources, in batches. Imports no Keras."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
-from zoo.checks import positive
-from zoo.decoding.batches import Rows, batches, is_image, pad_batch
+from zoo.checks import integer
+from zoo.decoding.constraints import replace_unknown_words
 from zoo.decoding.search import Search, check_found, longest_translation
-from zoo.ids import END_ID, START_ID
-from zoo.text.rows import bucket
+from zoo.ids import END_ID, START_ID, UNKNOWN_ID
+from zoo.text.rows import Rows, batches, bucket, is_image, pad_batch
 
 
 class BatchDecoder:
@@ -32,6 +33,7 @@ class BatchDecoder:
     search_class: type[Search]
     map_batches: Callable[..., Iterable[Any]] = map
     _read_pairs: Callable[..., tuple[Any, Any, Any, bool]]
+    _record: Callable[..., Any]
 
     def score(
         self, sources: Any, targets: Any, per_token: bool = False, batch_size: int = 64
@@ -45,10 +47,6 @@ class BatchDecoder:
             sources: a str, or a list of str, none of them blank; a captioner's images,
                 see `caption`.
             targets: a str, or a list of as many str, split into pieces as in training.
-                A `zoo.decoding.Translation` instead of a str has its own pieces scored,
-                so that a result of `translate` with `length_penalty=0` keeps its score.
-                The pieces must be in the vocabulary, unlike words from
-                `replace_unknown`.
             per_token: whether to return the tokens' log-probabilities instead of their
                 sum.
             batch_size: sources read together. It never changes a result.
@@ -59,8 +57,8 @@ class BatchDecoder:
 
         Raises:
             TypeError: for a text that is not a str; the message gives its position.
-            ValueError: for lists of different lengths, a blank source, a record's token
-                that is not in the vocabulary, or without a preprocessor.
+            ValueError: for lists of different lengths, a blank source, or without a
+                preprocessor.
         """
         sources, _, ids, single = self._read_pairs(sources, targets)
         rows = score_ids(self, sources, ids, batch_size)
@@ -91,6 +89,36 @@ class BatchDecoder:
         columns = sources, ids, texts, scores, alignments, log_probs
         return [self._record(*row) for row in zip(*columns, strict=True)]
 
+    def _write(self, found, sources, n_best, single, details, batch_size, words=None):
+        """Turns the result of `search_ids` into texts, or records with `details`.
+
+        `words` of each source, if any, take the place of unknown pieces.
+        """
+        rows = [(i, ids, score) for i, best in enumerate(found) for ids, score in best]
+        written = self.preprocessor.decode([ids for _, ids, _ in rows])
+        places = [
+            n
+            for n, (_, ids, _) in enumerate(rows)
+            if details or (words and UNKNOWN_ID in ids)
+        ]
+        records = self._records(
+            [sources[rows[n][0]] for n in places],
+            [rows[n][1] for n in places],
+            [written[n] for n in places],
+            [rows[n][2] for n in places],
+            batch_size,
+        )
+        for n, record in zip(places, records, strict=True):
+            if words:
+                record = replace_unknown_words(record, words[rows[n][0]])
+            written[n] = record if details else record.text
+        results: list[Any] = [[] for _ in found]
+        for (i, *_), text in zip(rows, written, strict=True):
+            results[i].append(text)
+        if n_best == 1:
+            results = [result[0] for result in results]
+        return results[0] if single else results
+
 
 def search_ids(
     model: Any,
@@ -99,7 +127,6 @@ def search_ids(
     max_length: int | None = None,
     batch_size: int = 64,
     prefixes: Rows | None = None,
-    completions: Callable[[int], np.ndarray] | None = None,
     terms: Rows | None = None,
 ) -> list[list[tuple[list[int], float]]]:
     """Searches for the translations of source ids.
@@ -112,8 +139,6 @@ def search_ids(
         batch_size: sentences decoded together.
         prefixes: ids with which the translations of each source start, shorter than
             the maximum length; None for none.
-        completions: function that returns those of the prefix of one source, `(V,)`,
-            as `BeamSearch` takes them; None for none.
         terms: for each source, the ids of the terms that its translations must hold,
             the first of each negative; None for none.
 
@@ -126,41 +151,43 @@ def search_ids(
             terms without room within `max_length`, before any computation; for a text
             without a hypothesis of finite score.
     """
-    positive("batch_size", batch_size)
+    integer("batch_size", batch_size, 1)
     given, held = prefixes or [[]] * len(sources), terms or [[]] * len(sources)
     if max_length is not None:
-        positive("max_length", max_length)
+        integer("max_length", max_length, 1)
         _check_length(max_length, search.min_length, prefix=given, terms=held)
-    results: list[Any] = [[([], 0.0)] * search.n_best for _ in sources]
-    # Sorted by length, so that a batch holds little padding.
-    full = [i for i, ids in enumerate(sources) if len(ids)]
-    order = sorted(full, key=lambda i: len(sources[i]))
 
     def decode(rows):
         source = pad_batch([sources[i] for i in rows], batch_size)
+        begun, wanted = [given[i] for i in rows], [held[i] for i in rows]
         if max_length is None:
-            sizes = [longest_translation(len(sources[i])) for i in rows]
-            pairs = zip(rows, sizes, strict=True)
-            sizes = [size + len(given[i]) + len(held[i]) for i, size in pairs]
-            limits = [max(size, search.min_length) for size in sizes]
+            limits = [
+                max(
+                    longest_translation(len(sources[i])) + len(given[i]) + len(held[i]),
+                    search.min_length,
+                )
+                for i in rows
+            ]
             steps = longest_translation(source.shape[1])
             steps = steps if max(limits) <= steps else bucket(max(limits))
         else:
             limits, steps = [max_length] * len(rows), bucket(max_length)
-        begun, wanted = [given[i] for i in rows], [held[i] for i in rows]
-        limits, arrays = np.array(limits, "int32"), {}
+        arrays = {}
         if any(begun):
             arrays["prefix"] = pad_batch(begun, batch_size, steps)
-        if any(begun) and completions:
-            found = [completions(i) for i in rows]
-            arrays["completions"] = pad_batch(found, batch_size, len(found[0]))
         if size := max(map(len, wanted)):  # in one of few widths
             width = 1 + (1 << (size - 1).bit_length())
             arrays["terms"] = pad_batch(wanted, batch_size, width)
+        limits = np.array(limits, "int32")
         return rows, *search.find(model.backbone, source, limits, steps, **arrays)
 
-    groups = batches(order, batch_size, sources)
-    for rows, ids, scores in model.map_batches(decode, groups):
+    results: list[Any] = [[([], 0.0)] * search.n_best for _ in sources]
+    # Sorted by length, so that a batch holds little padding.
+    full = [i for i, ids in enumerate(sources) if len(ids)]
+    order = sorted(full, key=lambda i: len(sources[i]))
+    groups = list(batches(order, batch_size, sources))
+    run = model.map_batches if len(groups) > 1 else map  # one has all cores
+    for rows, ids, scores in run(decode, groups):
         name = "images" if is_image(sources[rows[0]]) else "texts"
         check_found(scores[: len(rows)], rows, name)
         for row, i in enumerate(rows):
@@ -184,19 +211,18 @@ def _check_length(max_length, min_length, **given):
                 )
 
 
-def nest_results(
-    rows: Sequence[Any], written: Sequence[Any], count: int, n_best: int, single: bool
-) -> Any:
-    """Returns what was written for each of `count` sources, as `translate` does.
+def in_threads(
+    workers: int, function: Callable[..., Any], items: Iterable[Any]
+) -> Iterator[Any]:
+    """Applies a function to items as `map` does, several at a time.
 
-    `rows` has a tuple for each hypothesis, the place of its source first.
+    What computes must leave Python's lock to the others meanwhile.
     """
-    results: list[Any] = [[] for _ in range(count)]
-    for (i, *_), text in zip(rows, written, strict=True):
-        results[i].append(text)
-    if n_best == 1:
-        results = [result[0] for result in results]
-    return results[0] if single else results
+    pool = ThreadPoolExecutor(workers)
+    try:
+        yield from pool.map(function, items)
+    finally:  # after an error the rest is not run
+        pool.shutdown(cancel_futures=True)
 
 
 # === Given targets ===
@@ -256,7 +282,7 @@ def _read(model, function, sources, targets, batch_size):
     Yields:
         The index of each pair, and its rows of the outputs.
     """
-    positive("batch_size", batch_size)
+    integer("batch_size", batch_size, 1)
     read = [[START_ID, *ids] for ids in targets]
     sizes = [(bucket(len(s)), len(t)) for s, t in zip(sources, read, strict=True)]
     order = sorted(range(len(sizes)), key=sizes.__getitem__)
@@ -268,17 +294,11 @@ def _read(model, function, sources, targets, batch_size):
             pad_batch([[*targets[i], END_ID] for i in chosen], batch_size),
         )
 
-    for chosen, outputs in model.map_batches(
-        apply, batches(order, batch_size, sources, read)
-    ):
+    groups = list(batches(order, batch_size, sources, read))
+    run = model.map_batches if len(groups) > 1 else map  # one has all cores
+    for chosen, outputs in run(apply, groups):
         for row, i in enumerate(chosen):
             yield i, [output[row] for output in outputs]
-
-
-def perplexity_from(total: float, count: int) -> float:
-    """Returns the perplexity for `count` log-probabilities whose sum is `total`."""
-    mean = -total / count
-    return math.exp(mean) if mean < 700 else math.inf
 
 
 def total(log_probs: np.ndarray) -> float:

@@ -1,6 +1,7 @@
 """Beam search on Keras's three backends."""
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,9 +13,72 @@ from zoo.backend import Tensor
 from zoo.decoding.beam_state import LOW, BeamState, SearchConstants, step
 from zoo.decoding.compiled import can_trace, compiled, traced
 from zoo.decoding.search import Search
-from zoo.decoding.top_k import top_k
 from zoo.ids import PAD_ID
 from zoo.layers.functional import values_of
+
+# The width of a block is a multiple of this: XLA finds maxima of 48 values three times
+# as fast as those of 32 or 34.
+_BLOCK = 48
+_SMALL = 2**15  # values of which torch finds the largest sooner without blocks
+
+
+def top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """`ops.top_k` in which the lower index comes first among equal values.
+
+    TensorFlow and JAX guarantee that; torch does not. The k largest values are in the k
+    blocks with the largest maxima, and a plain reduction finds maxima faster than a
+    sort of many values.
+
+    Args:
+        values: float32 tensor `(..., n)`.
+        k: at most n.
+
+    Returns:
+        `(values, indices)`, each `(..., k)`, largest first.
+    """
+    torch = keras.backend.backend() == "torch"
+    largest_of = _torch_top_k if torch else ops.top_k
+    size = int(values.shape[-1])  # a tensor while torch traces a step
+    width = _BLOCK * math.ceil(math.isqrt(size // k) / _BLOCK)
+    small = torch and math.prod(map(int, values.shape)) <= _SMALL
+    if small or size < 4 * k * width:
+        return largest_of(values, k)
+    count = size // width
+    shape, rows = ops.shape(values)[:-1], ops.reshape(values, (-1, size))
+    blocks = ops.reshape(rows[:, : count * width], (-1, count, width))
+    _, chosen = largest_of(ops.max(blocks, axis=-1), k)
+    # In the order of their indices, so that the first of equals stays the first.
+    chosen = ops.sort(ops.cast(chosen, "int32"), axis=-1)
+    first = ops.arange(ops.shape(rows)[0], dtype="int32")[:, None] * count
+    found = ops.take(ops.reshape(blocks, (-1, width)), first + chosen, axis=0)
+    # What is left over after whole blocks is one more, the last.
+    found = [ops.reshape(found, (-1, k * width)), rows[:, count * width :]]
+    chosen = ops.pad(chosen, ((0, 0), (0, 1)), constant_values=count)
+    largest, places = largest_of(ops.concatenate(found, axis=-1), k)
+    places = ops.cast(places, "int32")
+    indices = ops.take_along_axis(chosen, places // width, axis=-1) * width
+    indices = indices + places % width
+    return ops.reshape(largest, (*shape, k)), ops.reshape(indices, (*shape, k))
+
+
+def _torch_top_k(values, k):
+    """The k largest of float32 values; among equals, those of the lowest indices.
+
+    In float64 each value is lowered by its index, by less than half the distance of two
+    float32 numbers. Apple's GPUs, which have no float64, sort.
+    """
+    import torch
+
+    if k == 1:
+        indices = values.argmax(-1, keepdim=True)  # the first of equals
+    elif values.device.type == "mps":
+        indices = values.sort(dim=-1, descending=True, stable=True).indices[..., :k]
+    else:
+        exact = values.double()
+        place = torch.arange(1, values.shape[-1] + 1, device=values.device)
+        exact = exact - (exact.abs() * 2.0**-50 + 1e-300) * place
+        indices = exact.topk(k).indices
+    return values.gather(-1, indices), indices
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -31,9 +95,9 @@ class BeamSearch(Search):
         lp(Y) = ((5 + |Y|) / 6)^α,   |Y| counts the end token
         cp(X; Y) = β Σ_i log(min(Σ_j a_ij, 1))
 
-    or with the plain lp(Y) = |Y|^α. A source token without any attention, whose
-    logarithm would be -inf, counts as one with 1e-10; in a model without attention all
-    do, which does not change the order of its hypotheses.
+    A source token without any attention, whose logarithm would be -inf, counts as one
+    with 1e-10; in a model without attention all do, which does not change the order of
+    its hypotheses.
 
     A sentence is done when it has no live hypothesis left, or none can reach the best
     `n_best` finished ones any more. A hypothesis that reaches the length limit ends
@@ -50,7 +114,6 @@ class BeamSearch(Search):
         length_penalty: α ≥ 0; 0 ranks by log-probability alone.
         coverage_penalty: β ≥ 0.
         n_best: how many finished hypotheses must be settled before a sentence is done.
-        length_normalization: lp: "gnmt" (Wu et al. 2016) or "plain".
         min_length: minimum tokens of a hypothesis, the end token included; a lower
             length limit takes precedence.
         banned_ids: ids that are never taken, except in a prefix.
@@ -96,26 +159,20 @@ class BeamSearch(Search):
 
         The penalties are arguments of a program: others need no other one.
         """
-        names = tuple(given)  # a program that is kept must not keep the arrays
-
-        def run(source, limits, penalties, *arrays):
-            named = dict(zip(names, arrays, strict=True))
-            return self(model, source, limits, steps, penalties=penalties, **named)
-
-        widths = ((name, array.shape[1]) for name, array in given.items())
         padding = len(source) - len(limits)
-        limits = np.pad(limits, (0, padding), constant_values=1)  # they end at once
-        program = compiled(model, (*self.key(), steps, *widths), run)
-        return program(source, limits, self.penalties(), *given.values())
-
-    def key(self) -> tuple[Any, ...]:
-        """Returns what two searches must share to run the same compiled program.
-
-        Only whether each penalty is set is part of it.
-        """
-        penalties = "length_penalty", "coverage_penalty"
-        arguments = vars(self).items()
-        return tuple(bool(x) if name in penalties else x for name, x in arguments)
+        penalties = np.array([self.length_penalty, self.coverage_penalty], "float32")
+        widths = ((name, array.shape[1]) for name, array in given.items())
+        program = compiled(
+            model,
+            (*self.key, steps, *widths),
+            functools.partial(type(self).__call__, self, model, steps=steps),
+        )
+        return program(
+            source_ids=source,
+            limits=np.pad(limits, (0, padding), constant_values=1),  # they end at once
+            penalties=penalties,
+            **given,
+        )
 
     def run(
         self, model: Any, beam: BeamState, constants: SearchConstants, steps: int
@@ -155,7 +212,7 @@ class BeamSearch(Search):
         """See `Search.stepper`; the step is traced where it can be."""
         if not can_trace(model):
             return super().stepper(model, beam, constants)
-        key = "step", self.key()
+        key = "step", self.key
         function = functools.partial(step, self, model)
         return traced(model, key, function, beam, constants)
 

@@ -70,9 +70,6 @@ class SearchConstants(NamedTuple):
         rows: the row of each sentence's first hypothesis, int (B, 1).
         places: the places of a translation, int (1, 1, T).
         prefix: given tokens, 0 where a place is free, int (B, T); or None.
-        completions: for each word, bit n is set if it may follow the prefix without its
-            last n tokens, in their place, int (B, V); or None. Where no word has bit 0,
-            every word may follow the whole prefix.
         terms: pieces of terms, see `zoo.decoding.lexical_constraints`; or None.
     """
 
@@ -85,7 +82,6 @@ class SearchConstants(NamedTuple):
     rows: Any
     places: Any
     prefix: Any = None
-    completions: Any = None
     terms: Any = None
 
 
@@ -256,12 +252,10 @@ def score(
 
 
 def length_norm(search: Any, length: Tensor, penalty: Tensor) -> Any:
-    """Returns lp(Y) = ((5 + |Y|) / 6)^α, or |Y|^α."""
+    """Returns lp(Y) = ((5 + |Y|) / 6)^α."""
     if not search.length_penalty:
         return 1.0
-    if search.length_normalization == "gnmt":
-        length = (5.0 + length) / 6.0
-    return search.ops.power(length, penalty)
+    return search.ops.power((5.0 + length) / 6.0, penalty)
 
 
 def finish(
@@ -333,7 +327,7 @@ def keep(
         return values._replace(**search.map_structure(taken, parts))
 
     beam = take(beam, ("state", "tokens"), rows)
-    names = "memory", "limits", "prefix", "completions", "terms", "real", "mildest"
+    names = "memory", "limits", "prefix", "terms", "real", "mildest"
     constants = take(constants, names, chosen)
     names = "parents", "ids", "live", "done_ids", "done", "coverage", "met"
     left = constants.rows[: len(chosen)]

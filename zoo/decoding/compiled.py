@@ -15,39 +15,39 @@ import keras
 import numpy as np
 from keras import ops, tree
 
-from zoo.backend import Tensor, trace
+from zoo.backend import trace
 from zoo.layers.lora import merged_lora
 
 _TRACING = threading.Lock()  # batches may run in several threads
 
 
 def compiled(
-    model: Any, key: Hashable, function: Callable[..., tuple[Tensor, ...]]
+    model: Any,
+    key: Hashable,
+    function: Callable[..., tuple[Any, ...]],
+    make: Callable[[Any, Any], Any] | None = None,
 ) -> Callable[..., list[np.ndarray]]:
     """Compiles a function of tensors, to a tuple of them, that reads a model's weights.
 
     It takes and returns NumPy arrays; it is kept with the model and reused for the same
     key until the model's variables are replaced (another backbone, quantization).
+    `make` compiles it otherwise.
     """
-    programs = cached_on_model(model)
-    if key not in programs:
-        programs.setdefault(key, _compile(model, function))
-    return programs[key]
-
-
-def cached_on_model(model: Any) -> dict[Hashable, Any]:
-    """Returns what is kept with a model as long as it has the same variables."""
     variables = list(model.variables)
     previous, programs = model.__dict__.get("_compiled", ([], {}))
     if list(map(id, previous)) != list(map(id, variables)):
         programs = {}
         model.__dict__["_compiled"] = variables, programs
-    return programs
+    if key not in programs:
+        programs.setdefault(key, (make or _compile)(model, function))
+    return programs[key]
 
 
 def _compile(model, function):
+    if any(variable.name.startswith("lora_") for variable in model.variables):
+        function = _share_lora_sums(model, function)
     # A partial, since TensorFlow counts the programs of one function as retracings.
-    function = functools.partial(_share_lora_sums(model, function))
+    function = functools.partial(function)
     backend = keras.backend.backend()
     if backend == "torch":  # nothing to compile
         import torch
@@ -63,16 +63,17 @@ def _compile(model, function):
         variables = list(model.variables)
 
         @jax.jit
-        def pure(values, *arrays):
+        def pure(values, *arrays, **named):
             mapping = list(zip(variables, values, strict=True))
             with keras.StatelessScope(state_mapping=mapping):
-                return function(*arrays)
+                return function(*arrays, **named)
 
-        def run(*arrays):
-            return pure([variable.value for variable in variables], *arrays)
+        def run(*arrays, **named):
+            return pure([variable.value for variable in variables], *arrays, **named)
 
-    def program(*arrays):
-        outputs = run(*map(ops.convert_to_tensor, arrays))
+    def program(*arrays, **named):
+        tensors = {name: ops.convert_to_tensor(x) for name, x in named.items()}
+        outputs = run(*map(ops.convert_to_tensor, arrays), **tensors)
         return [ops.convert_to_numpy(output) for output in outputs]
 
     return program
@@ -80,14 +81,12 @@ def _compile(model, function):
 
 def _share_lora_sums(model, function):
     """The function, whose steps share the sums of LoRA's matrices."""
-    if not any(variable.name.startswith("lora_") for variable in model.variables):
-        return function
     members = getattr(model, "models", [model])  # of an ensemble
     layers = [layer for member in members for layer in member._flatten_layers()]
 
-    def shared(*arrays):
+    def shared(*arrays, **named):
         with merged_lora(layers):
-            return function(*arrays)
+            return function(*arrays, **named)
 
     return shared
 
@@ -135,16 +134,19 @@ def traced(
         (x.shape, x.dtype, x.device) if isinstance(x, torch.Tensor) else repr(x)
         for x in tree.flatten((given, weights))
     )
-    programs, key = cached_on_model(model), (key, kinds)
     with _TRACING:
-        if key not in programs:
-            programs[key] = trace(flat, *weights, *first, *second)
+        program = compiled(
+            model,
+            (key, kinds),
+            flat,
+            lambda _, function: trace(function, *weights, *first, *second),
+        )
     # The executor's optimizations cost as much as ten steps and gain nothing on a CPU.
     optimize = first[0].device.type != "cpu"
 
     def run(structure):
         with torch.jit.optimized_execution(optimize):
-            return as_first(programs[key](*weights, *_tensors(structure)[0], *second))
+            return as_first(program(*weights, *_tensors(structure)[0], *second))
 
     return run
 

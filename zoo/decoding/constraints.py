@@ -2,13 +2,10 @@
 
 import bisect
 import dataclasses
-import functools
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from zoo.decoding.records import Translation
 from zoo.ids import UNKNOWN_ID
@@ -16,23 +13,15 @@ from zoo.strings import check_texts, composed, describe
 from zoo.text.pieces import UNSPACED, words_of
 
 _UNKNOWN = "<unk>"
-_SPECIAL = re.compile("<(pad|unk|s|/s|0x..)>").fullmatch
-_LAST = 30  # pieces of a prefix that completions may replace, as an int has bits
 _TEXT_OF = {_UNKNOWN: " ⁇ ", "<pad>": "", "<s>": ""}  # as SentencePiece has it
 
 
 def read_prefixes(
-    preprocessor: Any, prefix: str | Iterable[str] | None, count: int
-) -> tuple[list[list[int]], Callable[[int], np.ndarray], list[dict[int, str]]]:
-    """Returns how each of `count` translations begins.
-
-    Returns:
-        `(ids, completions, unknown)`: the ids; the function that returns the
-        completions of one, which `BeamSearch` takes; and the text of each one's unknown
-        pieces, by their places.
-    """
-    texts = check_texts("" if prefix is None else prefix, "prefix")
-    if prefix is None or isinstance(prefix, str):
+    preprocessor: Any, prefix: str | Iterable[str], count: int
+) -> list[list[int]]:
+    """Returns the ids with which each of `count` translations begins."""
+    texts = check_texts(prefix, "prefix")
+    if isinstance(prefix, str):
         texts = texts * count
     elif len(texts) != count:
         raise ValueError(
@@ -40,41 +29,12 @@ def read_prefixes(
             f"Received: {len(texts)} prefixes and {count} texts"
         )
     rows = preprocessor.encode_targets(texts, length=sys.maxsize)
-    unknown: list[dict[int, str]] = [{} for _ in rows]
-    for i, row in enumerate(rows):
+    for text, row in zip(texts, rows, strict=True):
         if UNKNOWN_ID in row:
-            [pieces] = preprocessor.surfaces([texts[i]])
-            unknown[i] = {n: pieces[n] for n, x in enumerate(row) if x == UNKNOWN_ID}
-    return rows, _completions_of(preprocessor.tokenizer, texts, rows), unknown
-
-
-def _completions_of(tokenizer, texts, rows):
-    """Returns the function of a text's place to its completions.
-
-    These are the pieces that begin with its last pieces within its last word, as
-    "▁Zwei" does with "▁Z", "w", and go on. After a space a new word begins.
-    """
-    vocabulary = [tokenizer.id_to_token(i) for i in range(tokenizer.vocabulary_size())]
-    begins = [x.startswith("▁") or x in (_UNKNOWN, "</s>") for x in vocabulary]
-
-    @functools.lru_cache
-    def of_pieces(ids: tuple[int, ...]) -> np.ndarray:
-        found, rest = np.zeros(len(vocabulary), "int32"), ""
-        for bit, token_id in enumerate(reversed(ids[-_LAST:])):
-            rest = vocabulary[token_id] + rest
-            for other, piece in enumerate(vocabulary):
-                if piece.startswith(rest) and piece != rest and not _SPECIAL(piece):
-                    found[other] |= 2 << bit
-            if rest.startswith("▁"):
-                break
-        return found
-
-    def of_text(i: int) -> np.ndarray:
-        if rows[i] and texts[i][-1:].isspace() and vocabulary[rows[i][-1]][-1] != "▁":
-            return np.array(begins, "int32")
-        return of_pieces(tuple(rows[i]))
-
-    return of_text
+            raise ValueError(
+                f"A prefix must be known to the vocabulary. Received: {text!r}"
+            )
+    return rows
 
 
 def read_terms(
@@ -160,20 +120,17 @@ def source_words(
     return results
 
 
-def replace_unknown_words(
-    record: Translation, words: Sequence[str], prefix: Mapping[int, str]
-) -> Translation:
+def replace_unknown_words(record: Translation, words: Sequence[str]) -> Translation:
     """Replaces each unknown token by the source word with the highest attention.
 
     Args:
         record: the translation.
-        words: the word around each source piece; empty to keep unknown tokens.
-        prefix: the text of the unknown pieces of its prefix, by their places.
+        words: the word around each source piece.
 
     Returns:
         The record, unchanged if nothing is unknown, or nothing was attended to.
     """
-    new = [prefix.get(place, token) for place, token in enumerate(record.tokens)]
+    new = list(record.tokens)
     for place, row in enumerate(record.alignment[:, : len(words)]):
         if new[place] == _UNKNOWN and row.any():
             word = words[int(row.argmax())]

@@ -8,8 +8,7 @@ import keras
 from keras import ops
 
 from zoo.backend import Tensor, usable_cores
-from zoo.decoding.batch_decoding import BatchDecoder
-from zoo.decoding.batches import in_threads
+from zoo.decoding.batch_decoding import BatchDecoder, in_threads
 from zoo.decoding.beam import BeamSearch
 from zoo.decoding.compiled import compiled
 

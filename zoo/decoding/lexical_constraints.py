@@ -22,29 +22,11 @@ LOW = -1e9  # the score of a missing hypothesis
 def within_prefix(
     search: Any, logits: Tensor, free: Tensor, words: Tensor, beam: Any, constants: Any
 ) -> Tensor:
-    """Returns `free` (B * K, V) with `LOW` for words that the prefix rules out.
-
-    A hypothesis has the prefix's tokens one after another, or in the place of its last
-    ones a completion ("▁Zwei" in the place of "▁Z", "w"). What follows is free, but for
-    the word after a prefix that only some may follow.
-    """
-    ops, beams, prefix = search.ops, search.beam_size, constants.prefix
-    given = ops.take(prefix, ops.reshape(beam.step, (1,)), axis=1)  # (B, 1)
-    if constants.completions is None:
-        given = ops.repeat(given, beams, axis=0)
-        forced = ops.where(words == given, logits, LOW)
-        return ops.where(given == PAD_ID, free, forced)
-    left = ops.logical_and(prefix != PAD_ID, constants.places[0] >= beam.step)
-    left = ops.sum(ops.cast(left, "int32"), axis=1, keepdims=True)  # (B, 1)
-    # A word of more tokens than an int has bits is completed at its end alone.
-    bits = ops.right_shift(constants.completions, ops.clip(left, 0, 31))
-    completes = bits % 2 == 1  # (B, V)
-    ruled = ops.logical_or(left > 0, ops.any(completes, axis=1, keepdims=True))
-    same = ops.logical_or(beam.ids == prefix[:, None], constants.places >= beam.step)
-    inside = ops.reshape(ops.logical_and(ops.all(same, axis=2), ruled), (-1, 1))
-    given = ops.repeat(ops.logical_and(words == given, left > 0), beams, axis=0)
-    completed = ops.where(ops.repeat(completes, beams, axis=0), free, LOW)
-    return ops.where(inside, ops.where(given, logits, completed), free)
+    """Returns `free` (B * K, V) with `LOW` for words that the prefix rules out."""
+    ops, step = search.ops, search.ops.reshape(beam.step, (1,))
+    given = ops.take(constants.prefix, step, axis=1)  # (B, 1)
+    given = ops.repeat(given, search.beam_size, axis=0)
+    return ops.where(given == PAD_ID, free, ops.where(words == given, logits, LOW))
 
 
 def without_repeats(search: Any, free: Tensor, beam: Any, constants: Any) -> Tensor:

@@ -1,18 +1,49 @@
-"""Records of translations, captions and classes, to JSON and back."""
+"""Records of translations, captions and classes, and alignments as text."""
 
 import dataclasses
 import json
+import math
 import reprlib
 from typing import Any, Self
 
 import numpy as np
 
-from zoo.text.pieces import words_of
+from zoo.text.pieces import labels, right_to_left, words_of
+
+_SHADES = " ·░▒▓█"
+SHADES_KEY = (
+    "attention: · from 5 %, ░ from 20 %, ▒ from 40 %, ▓ from 60 %, █ from 80 %; "
+    "rows are the translation, columns the source"
+)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Record:
-    """The base of all records: to JSON and back. Records compare by identity."""
+class Translation:
+    """One translation and its source. Records compare by identity.
+
+    Attributes:
+        text: the translation.
+        score: its score under the search's penalties (without, a log-probability).
+        tokens: its pieces, without the end token.
+        source_tokens: the source's pieces.
+        alignment: attention weights `(len(tokens), len(source_tokens))`.
+        focus: for local attention, p_t of each token, in source positions from 0:
+            `(len(tokens),)`. Otherwise None.
+        windows: for local attention, the first and last source position in each token's
+            window: `(len(tokens), 2)`. Otherwise None.
+        log_probs: for a given translation (`zoo.models.Translator.align`), the
+            log-probability of each token and of the end token: `(len(tokens) + 1,)`.
+            None for a search result.
+    """
+
+    text: str
+    score: float
+    tokens: list[str]
+    source_tokens: list[str]
+    alignment: Any
+    focus: Any = None
+    windows: Any = None
+    log_probs: Any = None
 
     def to_json(self) -> str:
         """Returns the record as a JSON object with a member for each attribute.
@@ -51,92 +82,46 @@ class Record:
             >>> Translation.from_json(record.to_json()).alignment.shape
             (2, 1)
         """
-        values = read_object(text)
-        names = {field.name: field for field in dataclasses.fields(cls)}
-        missing = [x for x in names if names[x].default is not None]
-        odd = [x for x in missing if x not in values] + [*values.keys() - names]
-        cls._require(not odd, f"the members {', '.join(names)}", odd)
-        for name, field in names.items():
-            value: Any = values.get(name)
-            if field.type == list[str]:
-                strings = isinstance(value, list)
-                strings = strings and all(isinstance(x, str) for x in value)
-                cls._require(strings, f"`{name}`, a list of strings", value)
-            elif field.type is str:
-                cls._require(isinstance(value, str), f"`{name}`, a string", value)
-        for name, shape in cls._shapes(values).items():
-            if values.get(name) is not None or names[name].default is not None:
-                values[name] = cls._numbers(name, values[name], shape)
-        cls._refine(values)
-        return cls(**values)
-
-    @staticmethod
-    def _shapes(values: dict[str, Any]) -> dict[str, tuple[int | None, ...]]:
-        """Returns the shape of each member of numbers; None is any size."""
-        raise NotImplementedError
-
-    @classmethod
-    def _refine(cls, values: dict[str, Any]) -> None:
-        """Checks members against each other, and gives arrays their dtypes."""
-
-    @classmethod
-    def _numbers(cls, name: str, value: Any, shape: tuple[int | None, ...]) -> Any:
-        """Returns finite numbers in nested lists as an array of a shape."""
-        wanted = str(shape).replace("None", "any")
-        wanted = f"`{name}` of the shape {wanted} and finite numbers"
         try:
+            record = cls(**json.loads(text))
+            strings = [record.text, *record.tokens, *record.source_tokens]
+            if not all(isinstance(x, str) for x in strings):
+                raise ValueError("text and tokens must be strings")
+            return dataclasses.replace(record, **record._read_arrays())
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueError(
+                "A translation's record must be a JSON object as `to_json` writes it: "
+                f"{error}. Received: {reprlib.repr(text)}"
+            ) from error
+
+    def _read_arrays(self) -> dict[str, Any]:
+        """Returns nested lists of numbers as arrays that fit together."""
+        rows, columns = len(self.tokens), len(self.source_tokens)
+        shapes: dict[str, tuple[int, ...]] = {
+            "score": (),
+            "alignment": (rows, columns),
+            "focus": (rows,),
+            "windows": (rows, 2),
+            "log_probs": (rows + 1,),
+        }
+        if (self.focus is None) != (self.windows is None):
+            raise ValueError("`focus` and `windows` go together")
+        arrays: dict[str, Any] = {}
+        for name, shape in shapes.items():
+            value = getattr(self, name)
+            if value is None and name in ("focus", "windows", "log_probs"):
+                continue
             array = np.asarray(value)
-        except ValueError:  # rows of different lengths
-            cls._require(False, wanted, value)
-        if not array.size and 0 in shape:
-            return np.zeros([size or 0 for size in shape])  # no row, or an empty one
-        pairs = zip(array.shape, shape, strict=False)
-        fits = (
-            array.dtype.kind in "iuf"
-            and array.ndim == len(shape)
-            and array.size
-            and np.isfinite(array).all()
-            and all(wished in (None, size) for size, wished in pairs)
-        )
-        cls._require(fits, wanted, value)
-        signed = name == "alignment" and array.min() < 0
-        cls._require(not signed, "`alignment` without negative weights", value)
-        return array.astype(float) if shape else float(array)
-
-    @classmethod
-    def _require(cls, fits: Any, wanted: str, received: Any) -> None:
-        if not fits:
-            kind = f"a {cls.__name__.lower()}'s record must be an object with"
-            raise ValueError(f"{kind} {wanted}. Received: {reprlib.repr(received)}")
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Translation(Record):
-    """One translation and its source. Records compare by identity.
-
-    Attributes:
-        text: the translation.
-        score: its score under the search's penalties (without, a log-probability).
-        tokens: its pieces, without the end token.
-        source_tokens: the source's pieces.
-        alignment: attention weights `(len(tokens), len(source_tokens))`.
-        focus: for local attention, p_t of each token, in source positions from 0:
-            `(len(tokens),)`. Otherwise None.
-        windows: for local attention, the first and last source position in each token's
-            window: `(len(tokens), 2)`. Otherwise None.
-        log_probs: for a given translation (`zoo.models.Translator.align`), the
-            log-probability of each token and of the end token: `(len(tokens) + 1,)`.
-            None for a search result.
-    """
-
-    text: str
-    score: float
-    tokens: list[str]
-    source_tokens: list[str]
-    alignment: Any
-    focus: Any = None
-    windows: Any = None
-    log_probs: Any = None
+            empty = not array.size and not math.prod(shape)
+            numbers = empty or (array.dtype.kind in "iuf" and np.isfinite(array).all())
+            if not numbers or not (empty or array.shape == shape):
+                raise ValueError(f"`{name}` must be finite numbers of shape {shape}")
+            arrays[name] = array.astype(float).reshape(shape)
+        if (windows := arrays.get("windows")) is not None:
+            if not np.isin(windows, range(columns)).all():
+                raise ValueError("`windows` must be source positions")
+            arrays["windows"] = windows.astype(int)
+        return {**arrays, "score": float(arrays["score"])}
 
     def plot(self, **options: Any) -> Any:
         """Draws the alignment: `zoo.analysis.plot_alignment(self, **options)`.
@@ -201,31 +186,9 @@ class Translation(Record):
             )
         return dataclasses.replace(self, **merged)
 
-    @staticmethod
-    def _shapes(values: dict[str, Any]) -> dict[str, tuple[int | None, ...]]:
-        rows, columns = len(values["tokens"]), len(values["source_tokens"])
-        return {
-            "score": (),
-            "alignment": (rows, columns),
-            "focus": (rows,),
-            "windows": (rows, 2),
-            "log_probs": (rows + 1,),
-        }
-
-    @classmethod
-    def _refine(cls, values: dict[str, Any]) -> None:
-        windows = values.get("windows")
-        both = (values.get("focus") is None) == (windows is None)
-        cls._require(both, "both `focus` and `windows`, or neither", "one of them")
-        if windows is not None:
-            columns = len(values["source_tokens"])
-            fits = (windows >= 0) & (windows < columns) & (windows % 1 == 0)
-            cls._require(fits.all(), "`windows` of source positions", windows)
-            values["windows"] = windows.astype(int)
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Caption(Record):
+class Caption:
     """A caption and its image. Records compare by identity.
 
     Attributes:
@@ -272,26 +235,9 @@ class Caption(Record):
                 merged["log_probs"] = np.add.reduceat(self.log_probs, ends)
         return dataclasses.replace(self, **merged)
 
-    @staticmethod
-    def _shapes(values: dict[str, Any]) -> dict[str, tuple[int | None, ...]]:
-        rows = len(values["tokens"])
-        return {
-            "score": (),
-            "image": (None, None, None),
-            "alignment": (rows, None, None),
-            "log_probs": (rows + 1,),
-        }
-
-    @classmethod
-    def _refine(cls, values: dict[str, Any]) -> None:
-        image = values["image"]
-        fits = (image % 1 == 0) & (image >= 0) & (image <= 255)
-        cls._require(fits.all(), "an `image` of bytes, 0 to 255", image)
-        values["image"] = image.astype("uint8")
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Classification(Record):
+class Classification:
     """The class of a text. Records compare by identity.
 
     Attributes:
@@ -338,32 +284,38 @@ class Classification(Record):
 
         return plot_alignment(record, **{"words": False, "title": title, **options})
 
-    @staticmethod
-    def _shapes(values: dict[str, Any]) -> dict[str, tuple[int | None, ...]]:
-        rows = len(values["tokens"])
-        return {"attention": (rows, rows + 1)}
 
-    @classmethod
-    def _refine(cls, values: dict[str, Any]) -> None:
-        shares = values["probabilities"]
-        fits = isinstance(shares, dict) and values["label"] in shares
-        cls._require(fits, "`probabilities`, one of them its `label`'s", shares)
-        for name, share in shares.items():
-            shares[name] = cls._numbers("probabilities", share, ())
+def format_alignment(record: Translation) -> str:
+    """Formats the alignment of a `Translation` as a text grid.
 
-
-def read_object(text: str) -> dict[str, Any]:
-    """Returns the members of a record's JSON.
-
-    Raises:
-        ValueError: if it is no JSON object.
+    Rows are pieces of the translation, columns pieces of the source; darker cells have
+    more attention (in steps of a fifth; below 0.05 they are blank). Wide characters
+    take two places. A line with letters that are written from right to left begins
+    with U+200E, an invisible mark by which a terminal leaves its cells in their order.
     """
-    try:
-        values = json.loads(text, parse_constant=float)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"a record must be JSON: {error}") from None
-    if not isinstance(values, dict):
-        raise ValueError(
-            f"a record must be a JSON object. Received: {type(values).__name__}"
-        )
-    return values
+    from rich.cells import cell_len  # records need no rich
+
+    if not record.tokens or not record.source_tokens:
+        return "(nothing to align)"
+    columns, rows = labels(record.source_tokens), labels(record.tokens)
+    margin = max(map(cell_len, rows))
+    lines = []
+    # Each column head has a line of its own, with a rule down to its column.
+    for index, head in enumerate(columns):
+        rules = "│ " * index
+        lines.append(_line(head, " " * (margin + 1) + rules + "┌ " + head))
+    for row, weights in zip(rows, record.alignment, strict=True):
+        cells = " ".join(_shade(float(weight)) for weight in weights)
+        line = f"{' ' * (margin - cell_len(row))}{row} {cells}"
+        lines.append(_line(row, line.rstrip()))
+    return "\n".join(lines)
+
+
+def _line(label, line):
+    return f"\u200e{line}" if right_to_left(label) else line
+
+
+def _shade(weight):
+    if weight < 0.05:
+        return _SHADES[0]
+    return _SHADES[min(5, 1 + int(weight * 5))]

@@ -1,13 +1,12 @@
 """Batched beam search over the four-method contract. Imports no Keras."""
 
-import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from zoo.backend import Tensor
-from zoo.checks import integer, one_of, zero_or_above
+from zoo.checks import integer, zero_or_above
 from zoo.decoding.beam_state import (
     LOW,
     BeamState,
@@ -35,11 +34,13 @@ class Search:
 
     Attributes:
         ops: the library's functions, with the names and arguments of `keras.ops`.
-        top_k: function `(values, k)`; see `zoo.decoding.top_k.top_k`.
+        top_k: function `(values, k)`; see `zoo.decoding.beam.top_k`.
         map_structure: function `(function, structure)`, which applies a function to
             each array of a model's state.
         values_of: function that returns an array's values as NumPy's, or None while a
             graph is traced.
+        key: what two searches must share to run the same compiled program; of each
+            penalty, only whether it is set.
     """
 
     ops: Any
@@ -53,7 +54,6 @@ class Search:
         length_penalty: float = 1.0,
         coverage_penalty: float = 0.0,
         n_best: int = 1,
-        length_normalization: str = "gnmt",
         min_length: int = 0,
         banned_ids: Sequence[int] = (),
         start_id: int = START_ID,
@@ -69,9 +69,6 @@ class Search:
                 "`n_best` must not exceed `beam_size`. "
                 f"Received: n_best={n_best}, beam_size={beam_size}"
             )
-        self.length_normalization = one_of(
-            "length_normalization", length_normalization, ("gnmt", "plain")
-        )
         self.min_length = integer("min_length", min_length, 0)
         self.start_id = integer("start_id", start_id, 0)
         self.end_id = integer("end_id", end_id, 0)
@@ -81,13 +78,17 @@ class Search:
         self.banned_ids = tuple(integer("banned_ids", x, 0) for x in banned_ids)
         if self.end_id in self.banned_ids:
             raise ValueError(
-                f"`banned_ids` must not hold that of the end token, {end_id}; "
-                f"`min_length` puts the end off. Received: banned_ids={banned_ids}"
+                f"`banned_ids` must not hold the end token's, {end_id}. "
+                f"Received: banned_ids={banned_ids}"
             )
+        penalties = {"length_penalty", "coverage_penalty"}
+        self.key = tuple(
+            bool(x) if n in penalties else x for n, x in vars(self).items()
+        )
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
-        return dict(vars(self))
+        return {name: value for name, value in vars(self).items() if name != "key"}
 
     def find(
         self,
@@ -111,7 +112,6 @@ class Search:
         steps: int | None = None,
         prefix: Tensor | None = None,
         penalties: Tensor | None = None,
-        completions: Tensor | None = None,
         terms: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Searches for the best translations of a batch.
@@ -130,9 +130,6 @@ class Search:
                 token is taken anyway.
             penalties: float `(2,)`: replaces the penalties of length and coverage that
                 are not 0.
-            completions: int `(B, V)`: words that may stand in the place of the prefix's
-                last n tokens, if bit n is set, n > 0; bit 0 is set for words that may
-                follow the prefix, all if for none. Default: none.
             terms: int `(B, C + 1)`: pieces that a hypothesis must hold, one term after
                 the other, the first of each negative, then at least one 0. The beam has
                 C more places.
@@ -149,8 +146,8 @@ class Search:
         ops, search = self.ops, self
         source_ids = ops.convert_to_tensor(source_ids)
         if terms is not None:
-            search = copy.copy(self)
-            search.beam_size += int(terms.shape[1]) - 1
+            places = self.beam_size + int(terms.shape[1]) - 1
+            search = type(self)(**{**self.get_config(), "beam_size": places})
         if steps is None:
             steps = self._steps(source_ids, limits)
         if limits is None:
@@ -161,7 +158,7 @@ class Search:
         else:
             state = model.start(memory)
         constants = search._constants(memory, source_ids, limits, steps, penalties)
-        given = {"prefix": prefix, "completions": completions, "terms": terms}
+        given = {"prefix": prefix, "terms": terms}
         given = {k: ops.cast(x, "int32") for k, x in given.items() if x is not None}
         constants = constants._replace(**given)
         beam = search.run(model, search._initial(state, constants), constants, steps)
@@ -186,7 +183,7 @@ class Search:
         """Returns the `SearchConstants` without prefixes and terms."""
         ops, batch = self.ops, self.ops.shape(source_ids)[0]
         if penalties is None:
-            penalties = self.penalties()
+            penalties = (self.length_penalty, self.coverage_penalty)
         penalties = ops.convert_to_tensor(penalties, dtype="float32")
         limits = ops.cast(limits, "int32")[:, None]
         real = None
@@ -229,10 +226,6 @@ class Search:
             coverage=coverage,
             met=met,
         )
-
-    def penalties(self) -> np.ndarray:
-        """Returns the penalties of length and coverage, an argument of a program."""
-        return np.array([self.length_penalty, self.coverage_penalty], "float32")
 
     def default_limits(self, source_ids: Tensor) -> Tensor:
         """Returns each sentence's default maximum length, int32 `(B,)`."""

@@ -1,28 +1,19 @@
-"""`Translating`, the methods of a translator that take text. Imports no Keras."""
+"""The methods of translators and captioners that take text and images. No Keras."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from zoo.decoding.batch_decoding import (
-    BatchDecoder,
-    nest_results,
-    perplexity_from,
-    score_ids,
-    search_ids,
-    total,
-)
-from zoo.decoding.batches import LONGEST
+from zoo.decoding.batch_decoding import BatchDecoder, score_ids, search_ids, total
 from zoo.decoding.constraints import (
     read_banned,
     read_prefixes,
     read_terms,
-    replace_unknown_words,
     source_words,
 )
-from zoo.decoding.records import Translation
-from zoo.ids import UNKNOWN_ID
-from zoo.strings import check_texts, describe, plain_texts, read_texts
-from zoo.text.rows import cut_rows
+from zoo.decoding.reading import perplexity_from
+from zoo.decoding.records import Caption, Translation
+from zoo.strings import check_texts
+from zoo.text.rows import LONGEST
 from zoo.text.translation_arrays import needed_preprocessor
 
 
@@ -63,7 +54,6 @@ class Translating(BatchDecoder):
         max_length: int | None = None,
         return_details: bool = False,
         batch_size: int = 64,
-        length_normalization: str = "gnmt",
         min_length: int = 0,
         prefix: str | Sequence[str] | None = None,
         banned: str | Iterable[str] = (),
@@ -76,21 +66,18 @@ class Translating(BatchDecoder):
         Args:
             texts: a str, or a list of str.
             beam_size: hypotheses kept in beam search; 1 is greedy search.
-            length_penalty: α of the length normalization; 0 disables it.
-            coverage_penalty: β of Wu et al. 2016, equation 14; 0 disables it.
+            length_penalty: α of the length normalization, ((5 + |Y|) / 6)^α (Wu et al.
+                2016, equation 14); 0 disables it.
+            coverage_penalty: β of the same equation; 0 disables it.
             n_best: translations per text.
             max_length: maximum pieces of a translation, the end token included.
                 Default: twice the source's pieces plus 10.
             return_details: whether to return records instead of strings.
             batch_size: sentences decoded together. It never changes a result.
-            length_normalization: divisor of the log-probability of a translation Y:
-                "gnmt" ((5 + |Y|) / 6)^α (Wu et al. 2016, equation 14), "plain" |Y|^α.
             min_length: minimum pieces of a translation, the end token included.
             prefix: the beginning of the translations: a str, or a list of one for each
-                text, "" for none. Its last word may go on: "Zw" may become "Zwei", by
-                whichever pieces are likely; after a space at its end it does not. Its
-                log-probability counts, and the default `max_length` starts at its end.
-                A blank text's prefix is unused.
+                text, "" for none. Its log-probability counts, and the default
+                `max_length` starts at its end. A blank text's prefix is unused.
             banned: pieces to avoid (except in a prefix), as in a record's `tokens` or
                 as words, "Hund" for "▁Hund". A word can still be spelled with smaller
                 pieces. "<unk>" can be banned too.
@@ -116,55 +103,36 @@ class Translating(BatchDecoder):
             TypeError: for a text or prefix that is not a str; the message gives its
                 position.
             ValueError: for a beam, penalty, length or count out of range, a prefix that
-                leaves no room within `max_length`, another number of prefixes than of
-                texts, a banned piece that is not in the vocabulary, a term that is
-                blank, unknown, banned or too long, or without a preprocessor.
+                is unknown to the vocabulary or leaves no room within `max_length`,
+                another number of prefixes than of texts, a banned piece that is not in
+                the vocabulary, a term that is blank, unknown, banned or too long, or
+                without a preprocessor.
         """
         preprocessor = needed_preprocessor(self, "`translate`")
-        texts, single = read_texts(texts)
-        free = isinstance(banned, tuple) and not banned
-        banned_ids = () if free else read_banned(preprocessor, banned)
+        single, texts = isinstance(texts, str), check_texts(texts)
+        banned_ids = read_banned(preprocessor, banned) if banned != () else ()
         search = self.search_class(
             beam_size,
             length_penalty,
             coverage_penalty,
             n_best,
-            length_normalization,
             min_length,
             banned_ids,
             no_repeat_ngram_size=no_repeat_ngram_size,
         )
-        unknown: Any = [{}] * len(texts)
         given: dict[str, Any] = {}
         if prefix is not None:
-            ids, completions, unknown = read_prefixes(preprocessor, prefix, len(texts))
-            given = {"prefixes": ids, "completions": completions}
+            given["prefixes"] = read_prefixes(preprocessor, prefix, len(texts))
         if terms is not None:
             given["terms"] = read_terms(preprocessor, terms, texts, banned_ids)
         sources = preprocessor.encode(texts)
         found = search_ids(self, sources, search, max_length, batch_size, **given)
-        rows = [(i, ids, score) for i, best in enumerate(found) for ids, score in best]
-        written = preprocessor.decode([ids for _, ids, _ in rows])
-        words: Any = [()] * len(texts)
+        words = None
         if replace_unknown:
             words = source_words(preprocessor, texts, sources)
-        chosen = [
-            n
-            for n, (i, ids, _) in enumerate(rows)
-            if return_details or (UNKNOWN_ID in ids and (replace_unknown or unknown[i]))
-        ]
-        records = self._records(
-            [sources[rows[n][0]] for n in chosen],
-            [rows[n][1] for n in chosen],
-            [written[n] for n in chosen],
-            [rows[n][2] for n in chosen],
-            batch_size,
+        return self._write(
+            found, sources, n_best, single, return_details, batch_size, words
         )
-        for n, record in zip(chosen, records, strict=True):
-            i = rows[n][0]
-            record = replace_unknown_words(record, words[i], unknown[i])
-            written[n] = record if return_details else record.text
-        return nest_results(rows, written, len(texts), n_best, single)
 
     def perplexity(self, sources: Any, targets: Any, batch_size: int = 64) -> float:
         """Computes exp of the mean negative log-likelihood of pieces and end tokens.
@@ -187,46 +155,92 @@ class Translating(BatchDecoder):
 
     def _read_pairs(self, sources, targets):
         preprocessor = needed_preprocessor(self, "Reading a translation")
-        source_texts, single = read_texts(sources, "sources")
-        given = plain_texts(targets)
-        one = isinstance(given, (str, Translation))
-        targets = [given] if one else given
-        if not isinstance(targets, list):
-            targets = check_texts(targets, "targets")
-        texts = [x.text if isinstance(x, Translation) else x for x in targets]
-        texts = check_texts(texts, "targets")
-        if len(source_texts) != len(texts) or single != one:
-            raise ValueError(
-                "sources and targets must both be one text, or lists of equally many. "
-                f"Received: {len(source_texts)} in {describe(sources)} and "
-                f"{len(texts)} in {describe(given)}"
-            )
-        source_ids = preprocessor.encode(source_texts)
+        texts = check_texts(sources, "sources")
+        source_ids = preprocessor.encode(texts)
+        single, targets = _targets(targets, isinstance(sources, str), texts)
         for place, ids in enumerate(source_ids):
             if not ids:
                 raise ValueError(
                     f"sources[{place}] must not be blank: nothing is translated then. "
-                    f"Received: {source_texts[place]!r}"
+                    f"Received: {texts[place]!r}"
                 )
-        # Targets with too many pieces are cut, with a warning. The pieces of a record
-        # count, which may differ from those of its text.
-        records = {i: x for i, x in enumerate(targets) if isinstance(x, Translation)}
-        plain = ["" if i in records else text for i, text in enumerate(texts)]
-        target_ids = preprocessor.encode_targets(plain, length=LONGEST)
-        rows = [_own_ids(preprocessor.tokenizer, x, i) for i, x in records.items()]
-        for i, ids in zip(records, cut_rows(rows, LONGEST - 1, "pieces"), strict=True):
-            target_ids[i] = ids
-        return source_ids, texts, target_ids, single
+        target_ids = preprocessor.encode_targets(targets, length=LONGEST)
+        return source_ids, targets, target_ids, single
 
 
-def _own_ids(tokenizer, record, place):
-    """Returns the ids of a record's tokens, which must all be in the vocabulary."""
-    ids = [tokenizer.token_to_id(token) for token in record.tokens]
-    for token, token_id in zip(record.tokens, ids, strict=True):
-        if tokenizer.id_to_token(token_id) != token:
-            raise ValueError(
-                "The tokens of a Translation must be pieces of this model's vocabulary "
-                "(those of `merge_words`, and words put in the place of `<unk>`, are "
-                f"not: give the text). Received: {token!r} in targets[{place}]"
-            )
-    return ids
+class Captioning(BatchDecoder):
+    """The methods of a captioner that take images."""
+
+    def caption(
+        self,
+        images: Any,
+        beam_size: int = 5,
+        length_penalty: float = 1.0,
+        n_best: int = 1,
+        max_length: int | None = None,
+        return_details: bool = False,
+        batch_size: int = 32,
+        min_length: int = 0,
+    ) -> Any:
+        """Describes images.
+
+        Args:
+            images: one image, or a list of them: a path, a PIL image, or an array
+                `(height, width)` or `(height, width, channels)`, of integers from 0 to
+                255 or of floats from 0 to 1, grey or RGB. An array with an axis before
+                these holds several. Of an image of another size the largest middle part
+                of the model's proportions is scaled to it; what is transparent is
+                white.
+            beam_size: hypotheses kept in beam search; 1 is greedy search.
+            length_penalty: α of the length normalization; 0 disables it.
+            n_best: captions per image.
+            max_length: maximum pieces of a caption, the end token included. Default:
+                the preprocessor's `target_length`.
+            return_details: whether to return records instead of strings.
+            batch_size: images read together. It never changes a result.
+            min_length: minimum pieces of a caption, the end token included.
+
+        Returns:
+            A str for one image, a list for several; with `n_best` > 1, a list of at
+            most `n_best` of them per image, best first. With details,
+            `zoo.decoding.Caption` records, whose `plot()` lays the attention over the
+            image, word by word.
+
+        Raises:
+            TypeError: for what is no image; the message gives its position.
+            ValueError: for an image of another shape or range, an option out of range,
+                or without a preprocessor.
+            FileNotFoundError: if a file is not there.
+            ImportError: without Pillow, for a file or an image of another size.
+        """
+        preprocessor = needed_preprocessor(self, "`caption`")
+        search = self.search_class(
+            beam_size, length_penalty, n_best=n_best, min_length=min_length
+        )
+        if max_length is None:
+            max_length = max(preprocessor.target_length, search.min_length)
+        arrays, single = preprocessor.images(images)
+        found = search_ids(self, arrays, search, max_length, batch_size)
+        return self._write(found, arrays, n_best, single, return_details, batch_size)
+
+    def _record(self, source, ids, text, score, alignment, log_probs):
+        weights = alignment[0].reshape(-1, *self.backbone.grid)
+        pieces = self.preprocessor.pieces(ids)
+        return Caption(text, score, pieces, source, weights, log_probs)
+
+    def _read_pairs(self, images, captions):
+        preprocessor = needed_preprocessor(self, "Reading a caption")
+        arrays, single = preprocessor.images(images)
+        single, texts = _targets(captions, single, arrays)
+        return arrays, texts, preprocessor.encode_targets(texts), single
+
+
+def _targets(targets, single, sources):
+    """Returns whether there is one target, and the targets of as many sources."""
+    texts = check_texts(targets, "targets")
+    if len(texts) != len(sources) or single != isinstance(targets, str):
+        raise ValueError(
+            "There must be one source and one target, or lists of equally many. "
+            f"Received: {len(sources)} sources and {len(texts)} targets"
+        )
+    return single, texts

@@ -8,7 +8,7 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.checks import zero_or_above
-from zoo.decoding.captioning import Captioning
+from zoo.decoding.translating import Captioning
 from zoo.ids import PAD_ID
 from zoo.layers.hard_attention import reinforce
 from zoo.models.xu import ShowAttendTell

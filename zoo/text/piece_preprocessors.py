@@ -103,9 +103,9 @@ class TranslatorPreprocessor(
         source, single = read_texts(source, "source")
         target, _ = read_texts(target, "target")
         _check_counts("source and target", source, target)
-        rows = self._cut_sources(source, self.source_length, "source")
+        rows = self.encode(source)
         inputs = {"source_ids": pad_rows(rows, self.source_length)}
-        rows = self._cut(target, self.target_length - 1, "target")
+        rows = self.encode_targets(target)
         return _training_arrays(inputs, rows, self.target_length, single)
 
     # === KerasHub's generate ===
@@ -126,7 +126,7 @@ class TranslatorPreprocessor(
         """
         texts = x["source"] if isinstance(x, dict) else x
         texts, unbatched = read_texts(texts, "source")
-        rows = self._cut_sources(texts, self.source_length, "source")
+        rows = self.encode(texts)
         width = min(bucket(max(map(len, rows), default=0)), self.source_length)
         outputs = {"source_ids": pad_rows(rows, width)}
         if sequence_length is not None:

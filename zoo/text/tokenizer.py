@@ -11,7 +11,7 @@ import sentencepiece
 
 from zoo.checks import one_of
 from zoo.ids import END_ID, PAD_ID, START_ID, UNKNOWN_ID
-from zoo.strings import check_texts, replace_surrogates
+from zoo.strings import SURROGATE, check_texts, replace_surrogates
 from zoo.text import unigram
 from zoo.text.normalization import NORMALIZATIONS, train_nfc
 from zoo.text.vocabulary import SpecialIds
@@ -191,7 +191,9 @@ class Tokenizer(SpecialIds, keras_hub.tokenizers.SentencePieceTokenizer):
             inputs = replace_surrogates(inputs)
         elif isinstance(inputs, (list, tuple)):
             inputs = [
-                replace_surrogates(text) if isinstance(text, str) else text
+                replace_surrogates(text)
+                if isinstance(text, str) and SURROGATE.search(text)
+                else text
                 for text in inputs
             ]
         return super().tokenize(inputs)

@@ -39,7 +39,7 @@ class TargetText:
         """
         length = self.target_length if length is None else length
         integer("length", length, 2)
-        return self._cut(check_texts(texts), length - 1, "texts")
+        return self._cut(check_texts(texts), length - 1)
 
     def decode(self, ids: Any) -> list[str]:
         """Converts target ids to strings.
@@ -80,7 +80,7 @@ class TargetText:
         """Returns the text's own pieces, where `encode` gives ids."""
         return self.tokenizer.surfaces(text.strip() for text in texts)
 
-    def _cut(self, texts, limit, name, end=()):
+    def _cut(self, texts, limit, end=()):
         """Splits stripped texts into at most `limit` pieces, with one warning.
 
         The ids of `end` count, and follow each text that is not blank.
@@ -97,7 +97,7 @@ class TargetText:
         if cut:
             warn_caller(
                 f"{len(cut)} of {len(texts)} texts have more than {limit} pieces and "
-                f"were cut. The first is {name}[{cut[0]}], of {len(texts[cut[0]])} "
+                f"were cut. The first is texts[{cut[0]}], of {len(texts[cut[0]])} "
                 "characters"
             )
         return [[*row[:limit], *end] if row else [] for row in rows]
@@ -144,11 +144,8 @@ class TranslationText(TargetText):
         """
         length = self.source_length if length is None else length
         integer("length", length, 1 + bool(self.source_end))
-        return self._cut_sources(check_texts(texts), length, "texts")
-
-    def _cut_sources(self, texts, length, name):
         end = [self.tokenizer.end_token_id] if self.source_end else []
-        return self._cut(texts, length, name, end)
+        return self._cut(check_texts(texts), length, end)
 
 
 def needed_preprocessor(task: Any, use: str) -> Any:

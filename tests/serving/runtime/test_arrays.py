@@ -18,6 +18,7 @@ from tests.decoding.reference import (
     exhaustive,
     log_softmax,
     narrow,
+    search_of,
 )
 from zoo.decoding import BeamSearch
 from zoo.serving.runtime.arrays import ArraySearch, top_k
@@ -67,11 +68,6 @@ class ArrayTable:
         return follow
 
 
-def search_of(cls, beams, penalties, n_best):
-    alpha, beta, kind, least = penalties
-    return cls(beams, alpha, beta, n_best, kind, least)
-
-
 @pytest.mark.backend_free
 @pytest.mark.parametrize("penalties", PENALTIES)
 def test_a_wide_beam_finds_every_hypothesis_in_order(penalties):
@@ -96,8 +92,8 @@ def test_a_narrow_beam_is_that_of_the_definition(beams, penalties):
     search = search_of(ArraySearch, beams, penalties, beams)
     ids, scores = search.find(table, SOURCES, LIMITS, LIMIT)
     for row in range(SENTENCES):
-        alpha, beta, kind, least = penalties
-        arguments = LIMITS[row], SOURCES[row], alpha, beta, beams, kind, least
+        alpha, beta, least = penalties
+        arguments = LIMITS[row], SOURCES[row], alpha, beta, beams, least
         expected = narrow(table.follower(row), VOCABULARY, *arguments)
         check_row(ids[row], scores[row], expected)
 
@@ -113,15 +109,12 @@ def test_ties_prefixes_and_banned_words_are_those_of_beam_search(beams):
     table.weights.assign(ours.weights.reshape(-1, WIDTH))
     prefix = np.zeros((SENTENCES, LIMIT), "int32")
     prefix[0, :2], prefix[1, :1], prefix[4, :1] = [4, 1], 2, 4
-    completions = np.zeros((SENTENCES, VOCABULARY), "int32")
-    completions[0, 1:3], completions[4, [0, END]] = 0b110, 0b11
     terms = np.zeros((SENTENCES, 3), "int32")
     terms[[0, 1, 4, 5], 0], terms[4:6, 1] = -4, [1, -1]
     begun = {"prefix": prefix}
     for options, given in (
         ({}, {}),
         ({"banned_ids": [1]}, begun),
-        ({"banned_ids": [1]}, {**begun, "completions": completions}),
         ({}, {"terms": terms}),
     ):
         arguments = beams, 0.0, 0.0, beams

@@ -59,7 +59,7 @@ def test_the_manifest_describes_the_image(pair):
 OPTIONS = [
     {"beam_size": 1},
     {"batch_size": 2, "length_penalty": 0.0, "max_length": 5},
-    {"beam_size": 3, "length_normalization": "plain", "min_length": 4},
+    {"beam_size": 3, "length_penalty": 0.5, "min_length": 4},
 ]
 
 

@@ -15,12 +15,9 @@ import numpy as np
 
 from zoo.backend import usable_cores
 from zoo.checks import above_zero, positive
-from zoo.decoding.batch_decoding import BatchDecoder
-from zoo.decoding.batches import in_threads
-from zoo.decoding.captioning import Captioning
-from zoo.decoding.labels import Classifying, Tagging, softmax
-from zoo.decoding.score import Scoring
-from zoo.decoding.translating import Translating
+from zoo.decoding.batch_decoding import BatchDecoder, in_threads
+from zoo.decoding.reading import Classifying, Scoring, Tagging, softmax
+from zoo.decoding.translating import Captioning, Translating
 from zoo.files import StrPath
 from zoo.ids import END_ID
 from zoo.serving.export.manifest import MANIFEST, TOKENIZER, newest, read_version

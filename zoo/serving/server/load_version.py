@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from zoo.decoding import search_ids
-from zoo.decoding.batches import LONGEST
-from zoo.decoding.score import score_rows
+from zoo.decoding.reading import score_rows
 from zoo.files import StrPath
 from zoo.images import MAX_PIXELS, count_pixels, decode_image
 from zoo.serving.export.manifest import MANIFEST
@@ -19,6 +18,7 @@ from zoo.serving.export.warmup import warmup_inputs
 from zoo.serving.protocol import DEFAULT, NO_SCORE, SIGNATURES
 from zoo.serving.runtime import onnx
 from zoo.serving.server.signatures import Signature, invalid
+from zoo.text.rows import LONGEST
 
 BEAM_SIZE = 5  # of a folder of ONNX graphs, which sets no limits
 

@@ -1,19 +1,29 @@
-"""Classes and tags of texts that are longer than what is read at once."""
+"""Labels and scores of texts, also of longer ones than what is read at once."""
 
 import numpy as np
 import pytest
 
-from tests.harness import randomize
-from zoo.decoding import batches, labels
-from zoo.decoding.labels import classify_ids, softmax, tag_words
+from tests.harness import randomize, to_numpy
+from tests.marks import once
+from zoo.decoding import reading
+from zoo.decoding.reading import (
+    class_logits,
+    perplexity_of,
+    score_rows,
+    softmax,
+    tag_words,
+)
 from zoo.models import (
     BiRNNTagger,
     BiRNNWords,
+    RecurrentCausalLM,
     RecurrentClassifier,
     RecurrentClassifierPreprocessor,
+    RecurrentLM,
     SentimentClassifier,
 )
 from zoo.text import TaggerPreprocessor, WordTokenizer
+from zoo.text import rows as text_rows
 
 
 @pytest.fixture(scope="module")
@@ -23,12 +33,6 @@ def tagger():
     sizes = {"embedding_dim": 6, "character_dim": 3, "filters": 4, "hidden_dim": 4}
     backbone = BiRNNWords(**preprocessor.sizes(), **sizes, window=3)
     return BiRNNTagger(randomize(backbone, 2.0), preprocessor)
-
-
-@pytest.fixture
-def short(monkeypatch):
-    for module in (batches, labels):
-        monkeypatch.setattr(module, "LONGEST", 48)
 
 
 def test_sentences_of_any_length_are_tagged_as_each_by_itself(tagger):
@@ -42,14 +46,15 @@ def test_sentences_of_any_length_are_tagged_as_each_by_itself(tagger):
 
 
 @pytest.mark.once
-def test_long_texts_are_cut_before_they_are_classified(short):
+def test_long_texts_are_cut_before_they_are_classified(monkeypatch):
+    monkeypatch.setattr(reading, "LONGEST", 48)
     task = SentimentClassifier(
         randomize(RecurrentClassifier(9, hidden_dim=4, embedding_dim=3, cell="lstm"))
     )
     rows = [list(np.random.default_rng(n).integers(4, 9, 60)) for n in range(6)]
     with pytest.warns(UserWarning, match="6 of 6 texts have more than 48 words .* cut"):
-        found = classify_ids(task, rows)
-    assert found.tolist() == classify_ids(task, [row[:48] for row in rows]).tolist()
+        found = class_logits(task, rows)
+    np.testing.assert_array_equal(found, class_logits(task, [row[:48] for row in rows]))
 
 
 @pytest.mark.once
@@ -104,3 +109,56 @@ def test_a_classification_is_drawn():
     assert plain.attention is None
     with pytest.raises(ValueError, match="an LSTMN in Keras can be drawn"):
         plain.plot()
+
+
+# === Scores ===
+
+
+ROWS = [[4, 5, 6, 7, 8, 4, 5], [], [6], [7, 8, 4, 5, 6, 7, 8, 4, 5, 6, 7]]
+
+
+def task_of(cell):
+    sizes = {"embedding_dim": 5, "hidden_dim": 4, "initializer_range": 0.8}
+    return RecurrentCausalLM(randomize(RecurrentLM(9, **sizes, cell=cell)))
+
+
+def expected(task, row):
+    """Of the whole row at once, in float64."""
+    ids = np.array([[3, *row]], "int32")
+    logits = to_numpy(task.backbone({"token_ids": ids})).astype("float64")[0]
+    logs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+    return sum(logs[t, word] for t, word in enumerate([*row, 3]))
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Four words are read at once, and eight in a batch."""
+    monkeypatch.setattr(reading, "LONGEST", 4)
+    monkeypatch.setattr(text_rows, "POSITIONS", 8)
+
+
+@pytest.mark.parametrize("cell", ["lstm", once("gru"), once("lstmn")])
+@pytest.mark.parametrize("batch_size", [once(1), 32])
+def test_rows_by_themselves(cell, batch_size):
+    task = task_of(cell)
+    found = score_rows(task, ROWS, batch_size)
+    np.testing.assert_allclose(found, [expected(task, r) for r in ROWS], rtol=1e-5)
+
+
+def test_a_state_goes_on_from_part_to_part(short):
+    task = task_of("lstm")
+    found = score_rows(task, ROWS)
+    np.testing.assert_allclose(found, [expected(task, r) for r in ROWS], rtol=1e-5)
+    count = sum(len(row) + 1 for row in ROWS)
+    assert perplexity_of(task, ROWS) == pytest.approx(np.exp(-found.sum() / count))
+
+
+@pytest.mark.once
+def test_an_lstmns_tapes_do_not_go_on_and_that_is_told(short):
+    task = task_of("lstmn")
+    with pytest.warns(UserWarning, match="2 of 4 texts have more than 3 words"):
+        found = score_rows(task, ROWS)
+    wanted = np.array([expected(task, row) for row in ROWS])
+    short_ones = [1, 2]
+    np.testing.assert_allclose(found[short_ones], wanted[short_ones], rtol=1e-5)
+    assert np.abs(found - wanted)[[0, 3]].min() > 1e-4

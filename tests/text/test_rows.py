@@ -1,11 +1,7 @@
-import threading
-import time
-
 import numpy as np
 import pytest
 
-from zoo.decoding.batches import batches, in_threads, pad_batch
-from zoo.text.rows import bucket
+from zoo.text.rows import batches, bucket, pad_batch
 
 pytestmark = pytest.mark.backend_free
 
@@ -62,29 +58,3 @@ def test_pad_batch():
     assert not array[3].any()
     assert pad_batch([[1]] * 5, 6).shape == (6, 8)
     assert pad_batch([[1]], 64, 3).tolist() == [[1, 0, 0]]
-
-
-def test_batches_run_side_by_side_and_come_back_in_order():
-    both = threading.Barrier(2, timeout=10)
-
-    def function(item):
-        if item < 2:
-            both.wait()  # neither ends without the other
-        return 10 * item
-
-    results = in_threads(2, function, iter([1, 0, 2, 3]))
-    assert list(results) == [10, 0, 20, 30]
-
-
-def test_after_an_error_no_further_batch_runs():
-    done = []
-
-    def function(item):
-        done.append(item)
-        if item == 0:
-            raise KeyError(item)
-        time.sleep(0.25)
-
-    with pytest.raises(KeyError):
-        list(in_threads(2, function, range(100)))
-    assert len(done) < 20
