@@ -112,7 +112,7 @@ def train(run: Any) -> dict[str, Any]:
         dict of split to its perplexity.
     """
     from zoo.analysis.evaluation import worst_continuations
-    from zoo.decoding.reading import perplexity_of
+    from zoo.decoding.word_methods import perplexity_of
     from zoo.models import RecurrentCausalLM, RecurrentLMPreprocessor
     from zoo.training import Monitor, Plateau
     from zoo.training.batches.streams import CarriedState, StreamBatches

@@ -159,7 +159,7 @@ def work(run: Any) -> dict[str, Any]:
     import numpy as np
 
     from zoo.analysis.evaluation import sst_accuracy
-    from zoo.decoding.reading import class_logits
+    from zoo.decoding.word_methods import class_logits
     from zoo.models import RecurrentClassifierPreprocessor, SentimentClassifier
     from zoo.training import Monitor
 

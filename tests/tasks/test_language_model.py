@@ -7,7 +7,7 @@ import pytest
 from tests.harness import close, compiled, gradients, randomize, same_config, to_numpy
 from tests.layers import reference
 from tests.marks import once
-from zoo.decoding.reading import document_scores
+from zoo.decoding.word_methods import document_scores
 from zoo.models import RecurrentCausalLM, RecurrentLM, RecurrentLMPreprocessor
 from zoo.text import WordTokenizer
 

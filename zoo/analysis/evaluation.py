@@ -298,7 +298,7 @@ def sst_accuracy(task: Any, split: str = "test") -> dict[str, float]:
         ValueError: for a model of other classes.
     """
     from zoo.data.word_corpora import BINARY, FINE, load_sst
-    from zoo.decoding.reading import class_logits, softmax
+    from zoo.decoding.word_methods import class_logits, softmax
 
     classes = tuple(task.backbone.classes)
     if classes not in (tuple(BINARY), tuple(FINE)):

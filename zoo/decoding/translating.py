@@ -10,8 +10,8 @@ from zoo.decoding.constraints import (
     read_terms,
     source_words,
 )
-from zoo.decoding.reading import perplexity_from
 from zoo.decoding.records import Caption, Translation
+from zoo.decoding.word_methods import perplexity_from
 from zoo.strings import check_texts
 from zoo.text.rows import LONGEST
 from zoo.text.translation_arrays import needed_preprocessor

@@ -8,7 +8,7 @@ import keras_hub
 import numpy as np
 
 from zoo.decoding.compiled import compiled
-from zoo.decoding.reading import Classifying
+from zoo.decoding.word_methods import Classifying
 from zoo.models.recurrent_classifier import RecurrentClassifier
 from zoo.tasks.task_base import TextTask
 from zoo.text import SentimentPreprocessor

@@ -9,7 +9,7 @@ from keras import ops
 from zoo.backend import Tensor
 from zoo.decoding.compiled import compiled
 from zoo.decoding.keras_decoding import label_log_probs
-from zoo.decoding.reading import Scoring
+from zoo.decoding.word_methods import Scoring
 from zoo.ids import END_ID, PAD_ID
 from zoo.models.recurrent_lm import RecurrentLM
 from zoo.tasks.task_base import Generating, TextTask

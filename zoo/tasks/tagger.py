@@ -5,7 +5,7 @@ from typing import Any
 import keras
 import keras_hub
 
-from zoo.decoding.reading import Tagging
+from zoo.decoding.word_methods import Tagging
 from zoo.models.birnn import BiRNNWords
 from zoo.tasks.task_base import TextTask
 from zoo.text.tagger_preprocessor import TaggerPreprocessor

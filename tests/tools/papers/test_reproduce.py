@@ -101,6 +101,6 @@ def test_figures_are_computed_once_for_each_preset_and_text(tmp_path, monkeypatc
 
     monkeypatch.setattr("zoo.data.word_corpora.load_ptb", lambda split: texts)
     scores = np.array([[-3.0, 0.0], [-4.0, 0.0]])
-    monkeypatch.setattr("zoo.decoding.reading.document_scores", lambda *_: scores)
+    monkeypatch.setattr("zoo.decoding.word_methods.document_scores", lambda *_: scores)
     # 2 + 3 words and an end of each sentence.
     assert work.perplexity("dates") == pytest.approx(math.exp(7 / 7))

@@ -16,8 +16,8 @@ import numpy as np
 from zoo.backend import usable_cores
 from zoo.checks import above_zero, positive
 from zoo.decoding.batch_decoding import BatchDecoder, in_threads
-from zoo.decoding.reading import Classifying, Scoring, Tagging, softmax
 from zoo.decoding.translating import Captioning, Translating
+from zoo.decoding.word_methods import Classifying, Scoring, Tagging, softmax
 from zoo.files import StrPath
 from zoo.ids import END_ID
 from zoo.serving.export.manifest import MANIFEST, TOKENIZER, newest, read_version

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from zoo.decoding import search_ids
-from zoo.decoding.reading import score_rows
+from zoo.decoding.word_methods import score_rows
 from zoo.files import StrPath
 from zoo.images import MAX_PIXELS, count_pixels, decode_image
 from zoo.serving.export.manifest import MANIFEST

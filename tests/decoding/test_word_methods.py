@@ -5,8 +5,8 @@ import pytest
 
 from tests.harness import randomize, to_numpy
 from tests.marks import once
-from zoo.decoding import reading
-from zoo.decoding.reading import (
+from zoo.decoding import word_methods
+from zoo.decoding.word_methods import (
     class_logits,
     perplexity_of,
     score_rows,
@@ -47,7 +47,7 @@ def test_sentences_of_any_length_are_tagged_as_each_by_itself(tagger):
 
 @pytest.mark.once
 def test_long_texts_are_cut_before_they_are_classified(monkeypatch):
-    monkeypatch.setattr(reading, "LONGEST", 48)
+    monkeypatch.setattr(word_methods, "LONGEST", 48)
     task = SentimentClassifier(
         randomize(RecurrentClassifier(9, hidden_dim=4, embedding_dim=3, cell="lstm"))
     )
@@ -133,7 +133,7 @@ def expected(task, row):
 @pytest.fixture
 def short(monkeypatch):
     """Four words are read at once, and eight in a batch."""
-    monkeypatch.setattr(reading, "LONGEST", 4)
+    monkeypatch.setattr(word_methods, "LONGEST", 4)
     monkeypatch.setattr(text_rows, "POSITIONS", 8)
 
 
