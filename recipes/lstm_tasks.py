@@ -86,7 +86,7 @@ def make_model(settings: Settings, task: str, inputs: int, outputs: int) -> Any:
     """
     import keras
 
-    from zoo.layers import RecurrentStack
+    from zoo.layers import RecurrentStack, logistic_1, logistic_2
 
     net = NETS[task]
     units = settings.units or net.units
@@ -100,11 +100,13 @@ def make_model(settings: Settings, task: str, inputs: int, outputs: int) -> Any:
     mask = keras.Input((None,), dtype="bool", name="mask")
     every, states = RecurrentStack(
         units,
-        forget_gate=settings.forget_gate,
-        activation="logistic_2",
-        output_activation="logistic_1",
         kernel_initializer=uniform,
         bias_initializer=keras.initializers.Constant(sum(biases, [])),
+        cell_options={
+            "forget_gate": settings.forget_gate,
+            "activation": logistic_2,
+            "output_activation": logistic_1,
+        },
     )(x, mask=mask)
     read = every if task == "reber" else states[-1][0]
     layer = keras.layers.Dense(

@@ -31,14 +31,12 @@ IMAGES = {"annotation_dim": 4, "image_shape": (16, 24, 3)}
 REFUSED = {
     # === Layers ===
     partial(layers.GRUCell, 4): [
-        ({"update": "forget"}, '"keep" or "replace".*update=.forget'),
+        ({"update": "forget"}, "one of .*update=.forget"),
         ({"dropout": 0.1}, "GRUCell leaves dropout.*must be 0.*dropout=0.1"),
     ],
     partial(layers.RecurrentStack, 5): [
         ({"bidirectional": True}, "even number of units.*units=5"),
-        ({"cell": "gru", "forget_gate": False}, "is for cell=.lstm. alone.*'gru'"),
-        ({"cell": "gru", "output_activation": "tanh"}, "is for cell=.lstm. alone"),
-        ({"update": "keep"}, "alone.*update=.keep., cell=.lstm"),
+        ({"cell_options": {"update": "keep"}}, "update"),
     ],
     layers.LocalMonotonicAttention: [({"score": "location"}, "one of.*'location'")],
     partial(layers.ContextCell, layers.GRUCell(4)): [
@@ -52,14 +50,9 @@ REFUSED = {
     ],
     partial(layers.AttentionCell, attention=GENERAL): [
         ({"cells": keras.layers.Dense(3)}, "recurrent cell.*Dense"),
-        ({"cells": []}, "recurrent cell"),
         ({"cells": keras.layers.GRUCell(4, dropout=0.3)}, "no dropout of their own"),
     ],
     layers.FixedContextDecoder: [
-        (
-            {"cell": layers.GRUCell(4), "reset_context": True},
-            "needs a cell with reset_after=True",
-        ),
         ({"cell": layers.LSTMCell(4)}, "must be a zoo.layers.GRUCell.*LSTMCell"),
     ],
     partial(HardAttention, attention=GENERAL): [
@@ -94,7 +87,6 @@ REFUSED = {
         ({"num_layers": True}, "`num_layers` must be a positive.*num_layers=True"),
         ({"dropout": -0.1}, r"`dropout` must be in \[0, 1\)"),
         ({"initializer_range": float("inf")}, "above 0.*initializer_range=inf"),
-        ({"unit_forget_bias": True}, "needs biases .* use_bias=False"),
     ],
     models.BiRNN: [({"delay": 2}, "has no delay. Received: delay=2, direction='both'")],
     partial(models.BiRNNWords, 9, 7, 4): [

@@ -203,49 +203,16 @@ def test_terms_too_large_for_float16_that_cancel_are_no_nan(policy, steps):
         ),
         *(
             (
-                lambda p=p: LocalMonotonicAttention()(QUERY[:, 0], MEMORY, position=p),
-                f"`position`.*position={p}",
+                lambda wrong=wrong: AdditiveAttention(3)(QUERY, MEMORY, mask=wrong),
+                r"the shape \(B, S\).*Received: mask \(",
             )
-            for p in (-1, 1.5)
+            for wrong in (MASK[:, :6], MASK[:3], MASK[:, None])
         ),
     ],
 )
 def test_bad_arguments(make, message):
     with pytest.raises(ValueError, match=message):
         make()
-
-
-@pytest.mark.parametrize("make", HARD)
-def test_a_mask_with_an_axis_for_the_queries(make):
-    layer = make()
-    wanted = to_numpy(layer(QUERY, EQUAL, mask=MASK))
-    call = compiled(layer)
-    both_close(call(QUERY, EQUAL, mask=MASK[:, None]), wanted)
-    each = np.arange(7) <= np.arange(5)[None, :, None] + np.arange(4)[:, None, None]
-    if "Local" in type(layer).__name__:
-        with pytest.raises(ValueError, match=r"one mask a sentence.*mask \(4, 5, 7\)"):
-            layer(QUERY, EQUAL, mask=each)
-    else:
-        found = to_numpy(call(QUERY, EQUAL, mask=each))
-        for t in range(5):
-            alone = call(QUERY[:, t], EQUAL, mask=each[:, t])
-            both_close([part[:, t] for part in found], alone)
-    for wrong in (MASK[:, :6], MASK[:3], each[:, :2], each[..., None]):
-        with pytest.raises(ValueError, match=r"the shape \(B, S\).*Received: mask \("):
-            layer(QUERY, EQUAL, mask=wrong)
-
-
-@pytest.mark.parametrize("make", HARD)
-@pytest.mark.parametrize("sizes", [(0, 5, 7), (4, 0, 7), (4, 5, 0)])
-def test_nothing_to_attend_to_gives_zeros(make, sizes):
-    batch, time, length = sizes
-    layer = make()
-    layer.build(QUERY.shape, EQUAL.shape)
-    query, memory = np.ones((batch, time, 6)), np.ones((batch, length, 6))
-    for mask in (None, np.ones((batch, length), bool)):
-        context, weights = to_numpy(compiled(layer)(query, memory, mask=mask))
-        assert context.shape == (batch, time, 6) and not context.any()
-        assert weights.shape == (batch, time, length)
 
 
 @pytest.mark.parametrize("make", HARD)

@@ -17,6 +17,8 @@ from zoo.layers import (
     LSTMCell,
     RecurrentStack,
     SimpleRNNCell,
+    logistic_1,
+    logistic_2,
 )
 from zoo.layers.fast_loops.cell_loop import run_cell
 
@@ -74,8 +76,8 @@ def test_gru_is_the_papers(update):
 def of_1997(use_bias=True, size=5):
     cell = LSTMCell(
         4,
-        "logistic_2",
-        output_activation="logistic_1",
+        logistic_2,
+        output_activation=logistic_1,
         forget_gate=False,
         use_bias=use_bias,
     )
@@ -104,13 +106,13 @@ def test_the_cell_of_1997(use_bias, training):
 
 
 def test_stacks_of_the_other_cells():
-    options = {"activation": "logistic_2", "output_activation": "logistic_1"}
-    for more, count in (
-        ({"cell": "rnn"}, 1),
-        ({"forget_gate": False, **options}, 2),
-        ({"cell": "gru", "activation": "relu"}, 1),
+    own = {"activation": logistic_2, "output_activation": logistic_1}
+    for cell, options, count in (
+        ("rnn", None, 1),
+        ("lstm", {"forget_gate": False, **own}, 2),
+        ("gru", {"activation": "relu"}, 1),
     ):
-        stack = RecurrentStack(4, 2, **more)
+        stack = RecurrentStack(4, 2, cell=cell, cell_options=options)
         stack.build(INPUTS.shape)
         outputs, states = compiled(stack)(INPUTS, mask=MASK)
         assert [len(state) for state in states] == [count] * 2

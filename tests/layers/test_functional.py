@@ -41,10 +41,6 @@ def test_gather_rows():
     got = to_numpy(gather_rows(*map(ops.convert_to_tensor, (values, index))))
     for b in range(2):
         np.testing.assert_array_equal(got[b], values[b][index[b]])
-    tables = [ops.convert_to_tensor(x) for x in (values[..., :1], values)]
-    both = gather_rows(tables, ops.convert_to_tensor(index))
-    np.testing.assert_array_equal(to_numpy(both[0]), got[..., :1])
-    np.testing.assert_array_equal(to_numpy(both[1]), got)
 
 
 def test_take_last():

@@ -83,13 +83,6 @@ def test_steps_and_the_end_of_their_room():
     assert np.isnan(to_numpy(h)).all()
 
 
-def test_a_source_goes_with_fusion():
-    with pytest.raises(ValueError, match="fusion='deep' and no source"):
-        LSTMN(4, fusion="deep")(INPUTS)
-    with pytest.raises(ValueError, match="without fusion. Received: fusion='deep'"):
-        LSTMN(4, fusion="deep").run(INPUTS, source=[None], starts=[[True] * 6] * 3)
-
-
 @pytest.mark.parametrize("layers", [1, once(2)])
 def test_intra_attention_gives_the_weights_on_the_tape(layers):
     """Against NumPy, word by word; slot 0 is the start."""

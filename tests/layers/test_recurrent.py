@@ -57,28 +57,6 @@ def test_dropout_is_drawn_anew_at_each_step_and_only_in_training():
     assert np.abs(to_numpy(stack(ones, training=True)[0]) - plain).max() > 0
 
 
-def test_initial_states_that_do_not_fit_are_refused():
-    pair = [np.ones((3, 4), "float32")] * 2
-    with pytest.raises(ValueError, match="Received: 3 for a unidirectional stack of 2"):
-        RecurrentStack(4, 2)(INPUTS, initial_states=[pair] * 3)
-    for states in (pair[:1], [np.ones((3, 4)), np.ones((3, 5))], [np.ones((2, 4))] * 2):
-        with pytest.raises(ValueError, match=r"\(B, 4\), \(B, 4\) with B=3. Received"):
-            RecurrentStack(4)(INPUTS, initial_states=[states])
-    with pytest.raises(ValueError, match="for a bidirectional stack of 1"):
-        RecurrentStack(8, 1, bidirectional=True)(INPUTS, initial_states=[pair])
-
-
-@pytest.mark.once
-def test_torch_compiles_it():
-    torch = pytest.importorskip("torch")
-    if keras.backend.backend() != "torch":
-        pytest.skip("torch.compile is PyTorch's")
-    stack, inputs = RecurrentStack(2, cell="rnn"), X[:, None]
-    wanted = stack(inputs)[0]
-    found = torch.compile(stack, backend="eager")(inputs)[0]
-    close(found, to_numpy(wanted))
-
-
 def _built(stack):
     stack.build(INPUTS.shape)
     return stack

@@ -1,10 +1,16 @@
+import keras
 import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import close, compiled, randomize, to_numpy
+from tests.harness import both_close, close, compiled, randomize, to_numpy
 from tests.marks import once
-from zoo.layers import TransformerDecoderLayer, TransformerEncoderLayer
+from zoo.layers import (
+    MultiHeadAttention,
+    TransformerDecoderLayer,
+    TransformerEncoderLayer,
+    sinusoids,
+)
 
 RNG = np.random.default_rng(6)
 INPUTS = RNG.normal(size=(3, 4, 6)).astype("float32")
@@ -104,3 +110,75 @@ def test_decoder_layer_is_torchs_and_its_own_steps(norm):
         output, own, cache = step(INPUTS[:, t], cache, position, keys, MASK)
         close(output, to_numpy(found)[:, t])
         close(own, to_numpy(weights)[:, t])
+
+
+# === Multi-head attention ===
+QUERY = RNG.normal(size=(3, 4, 6)).astype("float32")
+SOURCE = RNG.normal(size=(3, 7, 5)).astype("float32")
+REAL = np.arange(7)[None] < np.array([7, 3, 0])[:, None]
+
+
+def built():
+    layer = MultiHeadAttention(num_heads=2)
+    layer.build(QUERY.shape, SOURCE.shape)
+    return randomize(layer)
+
+
+def test_attention_is_torchs():
+    import torch
+
+    layer = built()
+    peer = torch.nn.MultiheadAttention(
+        6, 2, bias=False, kdim=5, vdim=5, batch_first=True, dtype=torch.float64
+    )
+    own = {"q": layer.W_Q, "k": layer.W_K, "v": layer.W_V}
+    with torch.no_grad():
+        for name, dense in own.items():
+            kernel = to_numpy(dense.kernel).T.copy()
+            getattr(peer, f"{name}_proj_weight").copy_(torch.tensor(kernel))
+        peer.out_proj.weight.copy_(torch.tensor(to_numpy(layer.W_O.kernel).T.copy()))
+        rows = slice(0, 2)  # torch gives NaN where nothing is real
+        query, memory = (torch.tensor(x[rows]).double() for x in (QUERY, SOURCE))
+        wanted, weights = peer(
+            query,
+            memory,
+            memory,
+            key_padding_mask=torch.tensor(~REAL[rows]),
+            average_attn_weights=False,
+        )
+    output, found = compiled(layer)(QUERY, SOURCE, mask=REAL)
+    close(to_numpy(output)[rows], wanted.numpy())
+    close(to_numpy(found)[rows], weights.numpy())
+    assert not to_numpy(found)[2].any()
+    assert not to_numpy(output)[2].any()
+
+
+def test_a_mask_for_each_query():
+    layer, steps = built(), np.arange(4)
+    past, call = (np.arange(7)[None] <= steps[:, None])[None], compiled(layer)
+    keys = layer.project(SOURCE)
+    whole, _ = compiled(layer.attend)(QUERY, keys, ops.convert_to_tensor(past))
+    for t in steps:
+        one, weights = call(QUERY[:, t : t + 1], SOURCE[:, : t + 1])
+        close(to_numpy(whole)[:, t], to_numpy(one)[:, 0])
+        close(to_numpy(weights).sum(-1), np.ones((3, 2, 1)))
+
+
+def test_sinusoids_are_the_papers():
+    found = to_numpy(sinusoids(np.arange(50, dtype="int32"), 6))
+    for p in (0, 1, 49):
+        for i in range(3):
+            angle = p / 10000 ** (2 * i / 6)
+            close(found[p, 2 * i], np.sin(angle), atol=1e-5)
+            close(found[p, 2 * i + 1], np.cos(angle), atol=1e-5)
+    assert keras.ops.shape(sinusoids(np.zeros((2, 3), "int32"), 6)) == (2, 3, 6)
+
+
+def test_nan_behind_the_mask():
+    layer = MultiHeadAttention(2)
+    query, memory = np.ones((2, 3, 4)), np.ones((2, 5, 4))
+    mask = np.array([[True, True, False, False, False], [True] * 5])
+    wanted = to_numpy(layer(query, memory, mask=mask))
+    call = compiled(layer)
+    spoiled = np.where(mask[..., None], memory, np.nan)
+    both_close(call(query, spoiled, mask=mask), wanted)

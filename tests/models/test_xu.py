@@ -20,7 +20,7 @@ from tests.translators import (
     check_training,
     check_translator,
 )
-from zoo.layers.context import doubly_stochastic_penalty
+from zoo.layers.hard_attention import doubly_stochastic_penalty
 from zoo.models import (
     ShowAttendTell,
     ShowAttendTellTranslator,

@@ -236,13 +236,6 @@ def test_classes_have_weights(kind, tasks):
 
 
 @pytest.mark.once
-def test_weights_in_float16_are_not_trained(tokenizer):
-    task = translator(tokenizer=tokenizer, dtype="float16")
-    with pytest.raises(ValueError, match="mixed_float16.*Received: weights in float16"):
-        task.fit(SOURCES, TARGETS, verbose=0)
-
-
-@pytest.mark.once
 @pytest.mark.parametrize("kind", COLUMNS)
 def test_one_batch(kind, tasks):
     task, (_, columns) = tasks[kind], zip(*COLUMNS[kind], strict=True)

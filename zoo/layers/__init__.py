@@ -1,6 +1,5 @@
 """Scores, attention, recurrent cells and decoders: pure Keras, usable alone."""
 
-from zoo.layers.activations import logistic_1, logistic_2
 from zoo.layers.attention import (
     AdditiveAttention,
     Attention,
@@ -8,18 +7,25 @@ from zoo.layers.attention import (
     LocationAttention,
     MultiplicativeAttention,
 )
-from zoo.layers.attention_cell import AttentionCell
-from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell
-from zoo.layers.context import ContextCell, ContextDecoder
-from zoo.layers.decoder import AttentionDecoder
-from zoo.layers.fixed_context import FixedContextDecoder
+from zoo.layers.attention_decoder import AttentionCell, AttentionDecoder
+from zoo.layers.cells import (
+    GRUCell,
+    LSTMCell,
+    SimpleRNNCell,
+    logistic_1,
+    logistic_2,
+)
+from zoo.layers.context_decoder import (
+    ContextCell,
+    ContextDecoder,
+    FixedContextDecoder,
+)
 from zoo.layers.hard_attention import HardAttention
 from zoo.layers.image_encoder import ImageEncoder
 from zoo.layers.initializers import PerGate
 from zoo.layers.local_attention import LocalMonotonicAttention, LocalPredictiveAttention
 from zoo.layers.lstmn_cell import LSTMNCell
 from zoo.layers.lstmn_stack import LSTMN
-from zoo.layers.multi_head import MultiHeadAttention, sinusoids
 from zoo.layers.readout import MaxoutReadout
 from zoo.layers.recurrent import RecurrentStack
 from zoo.layers.scores import (
@@ -31,8 +37,10 @@ from zoo.layers.scores import (
     Score,
 )
 from zoo.layers.transformer_layers import (
+    MultiHeadAttention,
     TransformerDecoderLayer,
     TransformerEncoderLayer,
+    sinusoids,
 )
 
 __all__ = [

@@ -13,7 +13,6 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.layers.configured import Configured, Initializer, Size
 from zoo.layers.functional import (
-    clear_masked,
     linear,
     masked_softmax,
     read_mask,
@@ -31,17 +30,16 @@ def with_keys(
     """The memory and its keys by a layer's `project`, unless they are at hand."""
     if keys is not None:
         return memory, keys
-    memory = clear_masked(memory, mask)
+    if mask is not None:  # NaN times 0 would be NaN
+        memory = ops.where(read_mask(mask, memory)[..., None], memory, 0.0)
     return memory, layer.project(memory)
 
 
 class MemoryLayer(Configured, keras.layers.Layer):
     """Base class of the layers called as `layer(inputs, memory, …, mask=None)`.
 
-    `mask` is the memory's. Keras takes a keyword of this name for the mask of the first
-    argument and attaches it to the outputs, so it reaches `call` as `memory_mask`,
-    which Keras fills with the memory's own mask where none is given. The first output
-    carries the Keras mask of the first argument, or none.
+    `mask` is the memory's; Keras would take it for that of the first argument, so it
+    reaches `call` as `memory_mask`, which Keras fills with the memory's own mask.
     """
 
     def __call__(self, *args: Any, mask: Tensor | None = None, **kwargs: Any) -> Any:
@@ -57,16 +55,15 @@ class Attention(MemoryLayer):
     """Base class of the attention layers.
 
     A subclass gives `attend(query, memory, mask, keys, position)`, the context and the
-    weights for a query `(B, T, d)`, a mask `(B, 1 or T, S)` and sizes above 0; this
-    class adds the single-step form, projected keys and masks.
+    weights for a query `(B, T, d)`; this class adds the single-step form, projected
+    keys and masks.
 
     Call arguments:
         query: `(B, d)`, one decoder state a sentence, or `(B, T, d)`.
         memory: `(B, S, d_m)`, the source annotations.
-        mask: bool `(B, S)`, true where a source position is real, or `(B, 1, S)`;
-            global attention also takes `(B, T, S)`, one mask per query. Defaults to
-            memory's Keras mask where it has one, else every position is real. Padding
-            may stand anywhere: scores that depend on positions count the real ones.
+        mask: bool `(B, S)`, true where a source position is real. Defaults to memory's
+            Keras mask where it has one, else every position is real. Padding may stand
+            anywhere: scores that depend on positions count the real ones.
         keys: `project(memory)`, if already computed. Masked positions of the memory
             must then be finite; otherwise they may be NaN.
         position: target positions, used by `LocalMonotonicAttention` only.
@@ -102,14 +99,9 @@ class Attention(MemoryLayer):
             )
         if single:
             query = ops.expand_dims(query, 1)
-        mask = read_mask(memory_mask, memory.shape[1], *query.shape[:2])
+        mask = read_mask(memory_mask, memory)
         memory, keys = with_keys(self, memory, mask, keys)
-        if 0 in (*query.shape[:2], memory.shape[1]):
-            rows = ops.shape(query)[:2]
-            context = ops.zeros((*rows, memory.shape[-1]))
-            weights = ops.zeros((*rows, ops.shape(memory)[1]))
-        else:
-            context, weights = self.attend(query, memory, mask, keys, position)
+        context, weights = self.attend(query, memory, mask, keys, position)
         context = ops.cast(context, self.compute_dtype)
         weights = ops.cast(weights, self.compute_dtype)
         if single:
@@ -146,7 +138,7 @@ class _GlobalAttention(Attention):
 
     def attend(self, query, memory, mask, keys, position):
         scores = self.score_layer(query, keys)  # (B, T, S)
-        weights = masked_softmax(scores, mask)
+        weights = masked_softmax(scores, None if mask is None else mask[:, None])
         return weighted_sum(weights, memory), weights
 
 
@@ -257,7 +249,9 @@ class MultiplicativeAttention(_GlobalAttention):
     ) -> None:
         super().__init__(**kwargs)
         self.configure(locals())
-        self.score_layer = make_score(score, self.dtype_policy, self.kernel_initializer)
+        self.score_layer = make_score(
+            score, self.kernel_initializer, dtype=self.dtype_policy
+        )
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -306,7 +300,8 @@ class LocationAttention(LoRALayer, Attention):
     def attend(self, query: Tensor, memory: Tensor, mask: Any, *_: Any) -> Any:
         scores = linear(query, self.W_a)  # (B, T, max_length)
         if mask is None:
-            mask = ops.ones((1, 1, ops.shape(memory)[1]), "bool")
+            mask = ops.ones((1, ops.shape(memory)[1]), "bool")
+        mask = mask[:, None]
         # Entry s of the vector belongs to the real position s, whatever S is.
         places = real_positions(mask)
         scores = take_last(scores, ops.clip(places, 0, self.max_length - 1))

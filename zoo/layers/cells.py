@@ -7,10 +7,10 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.layers.activations import get_activation
+from zoo.checks import one_of
 from zoo.layers.fast_loops.gates import lstm_states
 from zoo.layers.fast_loops.time_loop import NO_LOOP, TimeLoop
-from zoo.layers.functional import cast_weights, linear
+from zoo.layers.functional import cast_weights, join, linear
 from zoo.layers.lora import LoRALayer
 
 
@@ -20,11 +20,7 @@ def as_list(states: list[Tensor]) -> list:
 
 
 class ZooCell(LoRALayer):
-    """Base of zoo's cells, whose `call` casts by itself and may be called directly.
-
-    Under eager PyTorch Keras's `__call__` costs as much as the step. `make_step` has
-    the equations, for `call` and for loops, which make their products in another way.
-    """
+    """Base of zoo's cells, whose `call` casts by itself and may be called directly."""
 
     matrices = ("kernel", "recurrent_kernel")
 
@@ -48,8 +44,8 @@ class ZooCell(LoRALayer):
     ) -> Callable[..., tuple[Tensor, list[Tensor]]]:
         """A step as a function `(slices, states, fed=None) -> (output, new_states)`.
 
-        `net` is the known input's share of the net inputs, None where all is `fed`: the
-        input's last part, of size `fed_back`, known in the step only.
+        `net` is the known input's share of the net inputs, None where all is `fed`, the
+        input's last part, of size `fed_back`.
         """
         product = loop.product(self.loop_kernel(fed_back), net)
 
@@ -74,10 +70,7 @@ class ZooCell(LoRALayer):
         return ops.concatenate([W[W.shape[0] - fed_back :], U], axis=0)
 
     def project(self, inputs: Tensor) -> Tensor:
-        """x_t W + b, the share of known inputs `(..., n)` in the net inputs.
-
-        A smaller n than the cell's takes the first rows of the kernel.
-        """
+        """x_t W + b of inputs `(..., n)`; a smaller n takes the kernel's first rows."""
         kernel = cast_weights(self.kernel, self.compute_dtype)
         inputs = ops.cast(inputs, self.compute_dtype)
         projected = linear(inputs, kernel[: inputs.shape[-1]])
@@ -89,10 +82,26 @@ class ZooCell(LoRALayer):
         return cast_weights(self.bias, self.compute_dtype) if self.use_bias else None
 
 
-def join(*parts: Tensor | None) -> Tensor:
-    """Concatenates the parts that are not None."""
-    present = [part for part in parts if part is not None]
-    return ops.concatenate(present, axis=-1) if len(present) > 1 else present[0]
+@keras.saving.register_keras_serializable(package="zoo")
+def logistic_1(x: Tensor) -> Tensor:
+    """The logistic function scaled to (-1, 1), h of the 1997 LSTM: 2σ(x) - 1.
+
+    Example:
+        >>> float(logistic_1(keras.ops.zeros(())))
+        0.0
+    """
+    return ops.tanh(x / 2)
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+def logistic_2(x: Tensor) -> Tensor:
+    """The logistic function scaled to (-2, 2), g of the 1997 LSTM: 4σ(x) - 2.
+
+    Example:
+        >>> round(float(logistic_2(keras.ops.ones(()) * 20)), 4)
+        2.0
+    """
+    return 2 * ops.tanh(x / 2)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -105,8 +114,8 @@ class LSTMCell(ZooCell, keras.layers.LSTMCell):
 
     each with its own third or fourth of the columns of W, U and b. By argument it is
     the cell of Hochreiter & Schmidhuber 1997, without f: `forget_gate=False`, with
-    `activation="logistic_2"` for g and `output_activation="logistic_1"` for h, the
-    paper's scaled logistic functions. Its gates read the input and h_{t-1}; those of
+    `activation=logistic_2` for g and `output_activation=logistic_1` for h, the paper's
+    scaled logistic functions. Its gates read the input and h_{t-1}; those of
     the paper also read the gates of the step before. Each cell has gates of its own
     (blocks of size 1). Gradients are not truncated.
 
@@ -129,7 +138,7 @@ class LSTMCell(ZooCell, keras.layers.LSTMCell):
         >>> cell.build((None, 3))
         >>> states = cell.get_initial_state(batch_size=2)
         >>> h, states = cell(np.ones((2, 3), "float32"), states)
-        >>> cell = LSTMCell(4, forget_gate=False, activation="logistic_2")
+        >>> cell = LSTMCell(4, forget_gate=False, activation=logistic_2)
         >>> cell.build((None, 3))
         >>> tuple(cell.kernel.shape)
         (3, 12)
@@ -144,9 +153,10 @@ class LSTMCell(ZooCell, keras.layers.LSTMCell):
         output_activation: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(units, get_activation(activation), *args, **kwargs)
+        super().__init__(units, activation, *args, **kwargs)
         self.forget_gate = bool(forget_gate)
-        self.output_activation = get_activation(output_activation or self.activation)
+        output_activation = output_activation or self.activation
+        self.output_activation = keras.activations.get(output_activation)
 
     def build(self, input_shape: Shape) -> None:
         if self.forget_gate:
@@ -181,7 +191,7 @@ class LSTMCell(ZooCell, keras.layers.LSTMCell):
 
     @property
     def is_standard(self) -> bool:
-        """Whether it is the LSTM that `lstm_states`, and cuDNN, has the gradient of."""
+        """Whether `lstm_states` and cuDNN compute this cell."""
         return (
             self.forget_gate
             and self.activation is keras.activations.tanh
@@ -235,10 +245,7 @@ class GRUCell(ZooCell, keras.layers.GRUCell):
         update: str = "keep",
         **kwargs: Any,
     ) -> None:
-        if update not in ("keep", "replace"):
-            raise ValueError(
-                f'`update` must be "keep" or "replace". Received: update={update!r}'
-            )
+        one_of("update", update, ("keep", "replace"))
         super().__init__(units, reset_after=reset_after, **kwargs)
         self.update = update
 

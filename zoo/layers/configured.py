@@ -4,7 +4,6 @@ import functools
 import inspect
 import types
 import typing
-from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import keras
@@ -16,14 +15,7 @@ Count = Annotated[int, functools.partial(integer, least=0)]
 Rate = Annotated[float, rate]
 AboveZero = Annotated[float, above_zero]
 ZeroOrAbove = Annotated[float, zero_or_above]
-
-
-def initializer(name: str, value: Any) -> Any:
-    """Returns the initializer that a name, a config or an instance stands for."""
-    return keras.initializers.get(value)
-
-
-Initializer = Annotated[Any, initializer]
+Initializer = Annotated[Any, lambda name, value: keras.initializers.get(value)]
 
 
 class Configured:
@@ -44,19 +36,17 @@ class Configured:
     argument_names: tuple[str, ...] = ()
 
     def configure(self, arguments: dict[str, Any]) -> None:
-        """Checks arguments by the annotations they have and sets them as attributes.
-
-        Args:
-            arguments: `locals()` of a constructor that calls `super()`.
-
-        Raises:
-            ValueError: naming the argument, what was received and what is allowed.
-        """
-        checks = _checks(arguments["__class__"])
-        for name, check in checks.items():
-            value = arguments[name]
-            setattr(self, name, check(name, value) if check else value)
-        self.argument_names = (*self.argument_names, *checks)
+        """Checks a constructor's `locals()` and sets its arguments as attributes."""
+        constructor = arguments["__class__"].__init__
+        hints = _hints(constructor)
+        names = [
+            name
+            for name, parameter in inspect.signature(constructor).parameters.items()
+            if name not in ("self", "dtype") and parameter.kind != parameter.VAR_KEYWORD
+        ]
+        for name in names:
+            setattr(self, name, _checked(name, arguments[name], hints.get(name)))
+        self.argument_names = (*self.argument_names, *names)
 
     def get_config(self) -> dict[str, Any]:
         own = {name: _serialized(getattr(self, name)) for name in self.argument_names}
@@ -74,31 +64,22 @@ class Configured:
 
 
 @functools.cache
-def _checks(cls: type) -> dict[str, Callable[[str, Any], Any] | None]:
-    """The check of each argument of a class's constructor, None for none."""
-    hints = typing.get_type_hints(cls.__init__, include_extras=True)  # type: ignore[misc]
-    parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]  # type: ignore[misc]
-    return {
-        parameter.name: _check_of(hints.get(parameter.name))
-        for parameter in parameters
-        if parameter.kind != parameter.VAR_KEYWORD and parameter.name != "dtype"
-    }
+def _hints(constructor):
+    return typing.get_type_hints(constructor, include_extras=True)
 
 
-def _check_of(hint):
+def _checked(name, value, hint):
+    """The value, by the check that an annotation has."""
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if hint is bool:
-        return lambda name, value: bool(value)
+        return bool(value)
     if origin is Literal:
-        return lambda name, value: one_of(name, value, parts)
+        return one_of(name, value, parts)
     if origin is Annotated:
-        return parts[1]
-    if origin in (types.UnionType, typing.Union):
-        check = next(filter(None, map(_check_of, parts)), None)
-        return check and (
-            lambda name, value: None if value is None else check(name, value)
-        )
-    return None
+        return parts[1](name, value)
+    if origin in (types.UnionType, typing.Union) and value is not None:
+        return _checked(name, value, parts[0])
+    return value
 
 
 def _serialized(value):

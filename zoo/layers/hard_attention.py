@@ -155,3 +155,25 @@ def reinforce(
     drawn = ops.sum(choices * log_alphas, axis=(1, 2))
     gain = ops.stop_gradient(log_likelihood - baseline)
     return -reward * gain * drawn + entropy * ops.sum(alphas * log_alphas, axis=(1, 2))
+
+
+def doubly_stochastic_penalty(
+    alignments: Tensor, mask: Tensor | None = None, steps_mask: Tensor | None = None
+) -> Tensor:
+    """Σ_i (1 - Σ_t α_ti)², the mean of the batch (Xu et al. 2015, equation 14).
+
+    Args:
+        alignments: α `(B, T, S)`.
+        mask: bool `(B, S)`, true where a place is real, or None.
+        steps_mask: bool `(B, T)`, true where a step is real, or None.
+
+    Returns:
+        A scalar, float32.
+    """
+    alignments = ops.cast(alignments, "float32")
+    if steps_mask is not None:
+        alignments = alignments * ops.cast(steps_mask, "float32")[..., None]
+    missing = ops.square(1.0 - ops.sum(alignments, axis=1))
+    if mask is not None:
+        missing = missing * ops.cast(mask, "float32")
+    return ops.mean(ops.sum(missing, axis=-1))

@@ -43,7 +43,9 @@ class _LocalAttention(Attention):
     ) -> None:
         super().__init__(**kwargs)
         self.configure(locals())
-        self.score_layer = make_score(score, self.dtype_policy, self.kernel_initializer)
+        self.score_layer = make_score(
+            score, self.kernel_initializer, dtype=self.dtype_policy
+        )
 
     def attention_window(self, query, mask, position=None):
         """p_t `(B, T)`, and the first and last position of its window, `(B, T, 2)`.
@@ -59,12 +61,8 @@ class _LocalAttention(Attention):
 
     def attend(self, query, memory, mask, keys, position):
         if mask is None:
-            mask = ops.ones((ops.shape(memory)[0], 1, ops.shape(memory)[1]), "bool")
-        if mask.shape[1] != 1:
-            raise ValueError(
-                "Local attention takes one mask a sentence, (B, S) or (B, 1, S): its "
-                f"window lies within the sentence. Received: mask {tuple(mask.shape)}"
-            )
+            mask = ops.ones(ops.shape(memory)[:2], "bool")
+        mask = mask[:, None]
         lengths = ops.sum(ops.cast(mask, "int32"), axis=2)  # (B, 1)
         centre, focus = self.place(query, lengths, position)
         places = real_positions(mask)  # (B, 1, S)
@@ -91,7 +89,7 @@ class _LocalAttention(Attention):
         index = ops.clip(places, 0, length - 1)
         index = gather_rows(real_first(mask[:, 0])[..., None], index)[..., 0]
         real = ops.logical_and(places >= 0, places <= positions[..., -1:])
-        keys, values = gather_rows([keys, memory], index)  # (B, T, W, …)
+        keys, values = gather_rows(keys, index), gather_rows(memory, index)
         scores = self.score_layer(query, keys)
         weights = masked_softmax(scores, real)  # (B, T, W)
         weights = self._gaussian(weights, places, focus)
@@ -136,8 +134,7 @@ class LocalMonotonicAttention(_LocalAttention):
 
     Raises:
         ValueError: for an unknown score or a window that is not a positive integer;
-            when called with a `(B, d)` query and no position, or with a mask
-            `(B, T, S)`.
+            when called with a `(B, d)` query and no position.
 
     Example:
         >>> import numpy as np
@@ -196,7 +193,7 @@ class LocalPredictiveAttention(LoRALayer, _LocalAttention):
 
     Raises:
         ValueError: for an unknown score, or a window or units that are not positive
-            integers; when called with a mask `(B, T, S)`.
+            integers.
 
     Example:
         >>> import numpy as np

@@ -10,7 +10,6 @@ from zoo.layers.attention import weighted_sum
 from zoo.layers.configured import Configured, Initializer, Size
 from zoo.layers.functional import (
     cast_weights,
-    clear_masked,
     columns,
     flatten_leading,
     linear,
@@ -127,8 +126,7 @@ class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
             shapes["W_r"] = (n + size, n)
         for name, shape in shapes.items():
             draw = clone_initializer(self.kernel_initializer)
-            if len(shape) == 1:
-                draw = _as_column(draw)
+            draw = draw if len(shape) == 2 else _as_column(draw)
             setattr(self, name, self.add_weight(shape, draw, name=name))
         self.bias = self.add_weight((4 * n,), self._bias, name="bias")
         if self.fusion == "deep":
@@ -160,10 +158,7 @@ class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
         self, hidden: Tensor, memory: Tensor, mask: Tensor
     ) -> dict[str, Tensor]:
         """A source, γ and α `(B, S, units)` and a mask `(B, S)`, as a step reads it."""
-        hidden, memory = (
-            clear_masked(ops.cast(x, self.compute_dtype), mask)
-            for x in (hidden, memory)
-        )
+        hidden, memory = (ops.cast(x, self.compute_dtype) for x in (hidden, memory))
         return {
             "keys": self._times(hidden, "W_gamma"),
             "values": ops.concatenate([hidden, memory], axis=-1),
@@ -197,16 +192,14 @@ class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
         keep: Tensor | None = None,
         starts: Tensor | None = None,
     ) -> tuple[Tensor, Tensor, Tensor, LSTMNState]:
-        """One step.
+        """One step of `x` `(B, m)`, from `project`.
 
         Args:
-            x: `(B, m)` of `project`.
+            x: see above.
             state: from `make_states` or the last step.
-            source: from `project_source`, with fusion; of fewer rows where several
-                consecutive ones (a beam's hypotheses) share a sentence.
+            source: from `project_source`, with fusion.
             keep: `(B, 1)` bool, false where the step is a pad; None for no pads.
             starts: `(B, 1)` bool, true where the tapes start anew; None for never.
-                A pad starts nothing. Without fusion.
 
         Returns:
             `(h, c, weights, state)`: `(B, units)` twice, the weights on the source
@@ -234,17 +227,19 @@ class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
         ends = [4 * n, 5 * n, 6 * n] if self.fusion == "deep" else [4 * n]
         net, query, *more = ops.split(x, ends, axis=-1)  # x_t times W, W_x, W_r, W_xγ
         query = query + self._times(state.htilde, "W_htilde")
-        read, weights = self.recall(query, state.tape, state.seen > 0, self._cast("v"))
+        values, keys = state.tape[..., : 2 * n], state.tape[..., 2 * n :]
+        tape = {"keys": keys, "values": values, "mask": state.seen > 0}
+        read, weights = self.attend(query, tape, "v")
         htilde, ctilde = ops.split(read, 2, axis=-1)
         net = net + self._times(htilde, "recurrent_kernel")  # [h~_t; x_t] W
         if self.fusion == "shallow":
             query = self._times(state.h, "W_q")
-            read, weights = self.read(query, source, self._cast("u"))
+            read, weights = self.attend(query, source, "u")
             net = net + self._times(read[:, :n], "context_kernel")
         elif self.fusion == "deep":
             share, query = more
             query = query + self._times(state.gamma[0], "W_gammatilde")
-            read, weights = self.read(query, source, self._cast("u"))
+            read, weights = self.attend(query, source, "u")
             gammatilde, alpha = ops.split(read, 2, axis=-1)
             r = ops.sigmoid(share + linear(gammatilde, self._cast("W_r")[:n]))
             gamma = [gammatilde]
@@ -254,21 +249,15 @@ class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
             c = r * alpha + c
         return ops.sigmoid(o) * ops.tanh(c), c, htilde, gamma, weights
 
-    def recall(
-        self, query: Tensor, tape: Tensor, seen: Tensor, v: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Attention to the tape: h~_t and c~_t `(R, 2 units)`, and `(R, L)`."""
-        keys, values = tape[..., 2 * self.units :], tape[..., : 2 * self.units]
-        read, weights = _attend(query[:, None], keys, v, seen, values)
-        return read[:, 0], weights[:, 0]
-
-    def read(self, query: Tensor, source: Any, u: Tensor) -> tuple[Tensor, Tensor]:
-        """Attention to the source: `(R, 2 units)` and `(R, S)`."""
+    def attend(self, query: Tensor, source: Any, vector: str) -> tuple[Tensor, Tensor]:
+        """Additive attention of `(R, n)`: `(R, 2 units)`, and the weights `(R, S)`."""
         keys, values, mask = source["keys"], source["values"], source["mask"]
-        query = ops.reshape(query, (ops.shape(keys)[0], -1, query.shape[-1]))
-        read, weights = _attend(query, keys, u, mask, values)
-        weights = ops.reshape(weights, (-1, ops.shape(weights)[-1]))
-        return flatten_leading(read), weights
+        query = ops.reshape(query, (ops.shape(keys)[0], -1, 1, query.shape[-1]))
+        hidden = ops.tanh(query + keys[:, None])
+        scores = linear(hidden, self._cast(vector)[:, None])[..., 0]
+        weights = masked_softmax(scores, mask[:, None])
+        read = flatten_leading(weighted_sum(weights, values))
+        return read, flatten_leading(weights)
 
     def run(
         self,
@@ -279,19 +268,10 @@ class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
         starts: Tensor | None = None,
         return_weights: bool = False,
     ) -> tuple[Tensor, Tensor, Tensor | None, list[Tensor]]:
-        """Steps over a sequence `(B, T, n)`.
+        """Runs `advance` over a sequence `(B, T, n)`, from `[h, c]`, `initial`.
 
-        Args:
-            inputs: the sequence.
-            mask: bool `(B, T)`, true where real, or None.
-            initial: `[h, c]`, zeros by default.
-            source: from `project_source`, with fusion; it has as many rows.
-            starts: bool `(B, T)`, true where the tapes start anew; None for nowhere.
-            return_weights: whether those of `advance` are wanted.
-
-        Returns:
-            `(h, c, weights, [h, c])`: `(B, T, units)` twice, zeros at pads; the weights
-            or None; the last real step's.
+        Returns `(h, c, weights, [h, c])`: `(B, T, units)` twice, zeros at pads; the
+        weights if wanted, or None; the last real step's.
         """
         x, n = self.project(inputs), self.units
         size, width = ops.shape(x)[:2], x.shape[-1]
@@ -321,14 +301,6 @@ def _start_anew(state, starts, slots):
     last = ops.max(ops.where(state.seen > 0, slots, 0), axis=1, keepdims=True)
     seen = ops.where(starts, ops.cast(slots == last, state.seen.dtype), state.seen)
     return state._replace(seen=seen, htilde=ops.where(starts, 0.0, state.htilde))
-
-
-def _attend(query, keys, vector, mask, values):
-    """Additive attention, v · tanh(query + keys), of a query `(B, K, n)`."""
-    hidden = ops.tanh(query[:, :, None] + keys[:, None])
-    scores = linear(hidden, vector[:, None])[..., 0]
-    weights = masked_softmax(scores, mask[:, None])
-    return weighted_sum(weights, values), weights
 
 
 def _as_column(initializer):

@@ -7,7 +7,7 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.layers.configured import Configured, Initializer, Rate, Size
-from zoo.layers.functional import checked_states, sentence_mask
+from zoo.layers.functional import read_mask
 from zoo.layers.initializers import clone_initializer
 from zoo.layers.lstmn_cell import LSTMNCell
 
@@ -43,8 +43,7 @@ class LSTMN(Configured, keras.layers.Layer):
         The outputs carry the mask.
 
     Raises:
-        ValueError: as `LSTMNCell`; when called with fusion and without a source,
-            or with fusion and `starts`.
+        ValueError: as `LSTMNCell`; when called with fusion and without a source.
 
     Example:
         >>> import numpy as np
@@ -96,7 +95,7 @@ class LSTMN(Configured, keras.layers.Layer):
         inputs_mask: Tensor | None = None,
     ) -> tuple[Tensor, list[list[Tensor]]]:
         # Keras fills `inputs_mask`, and not `mask`, beside other tensors.
-        mask = sentence_mask(inputs_mask if mask is None else mask, inputs)
+        mask = read_mask(inputs_mask if mask is None else mask, inputs)
         tapes, _, states = self.run(
             inputs, mask, initial_states, source, training, starts
         )
@@ -119,30 +118,19 @@ class LSTMN(Configured, keras.layers.Layer):
         starts: Tensor | None = None,
         return_weights: bool = False,
     ) -> tuple:
-        """The call, with tapes and weights.
+        """The call, with each layer's tapes `(h, c)`: `(tapes, weights, states)`.
 
-        Returns:
-            `(tapes, weights, states)`: each layer's `(h, c)`, each `(B, T, units)`; the
-            top layer's weights on the source `(B, T, S)`, or on its tape without
-            fusion, if wanted; each layer's last `[h, c]`.
+        The weights are the top layer's on the source `(B, T, S)`, or on its tape.
         """
         if (self.fusion is None) != (source is None):
             raise ValueError(
                 "`source` is for a layer with fusion, and for no other. Received: "
                 f"fusion={self.fusion!r} and {'no' if source is None else 'a'} source"
             )
-        if self.fusion and starts is not None:
-            raise ValueError(
-                "`starts` is for a layer without fusion. Received: "
-                f"fusion={self.fusion!r} and `starts`"
-            )
         inputs = ops.cast(inputs, self.compute_dtype)
         x, tapes, states, weights = inputs, [], [], None
         for index, cell in enumerate(self.cells):
-            initial = None
-            if initial_states:
-                batch = ops.shape(inputs)[0]
-                initial = checked_states(initial_states[index], [self.units] * 2, batch)
+            initial = initial_states and initial_states[index]
             memory, top = source and source[index], cell is self.cells[-1]
             x = self.drop(x, training=training)
             h, c, weights, last = cell.run(
@@ -156,13 +144,8 @@ class LSTMN(Configured, keras.layers.Layer):
     def intra_attention(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
         """Computes the top layer's weights on its own past, without fusion.
 
-        Args:
-            inputs: `(B, T, n)`.
-            mask: bool `(B, T)`, true where real, padded at the right; None for all.
-
-        Returns:
-            `(B, T, T + 1)`: step t's weights on the slots of the tape, of which slot 0
-            is the start, slot i what was written at step i - 1. Undefined at padding.
+        They are `(B, T, T + 1)`: slot 0 is the start, slot i what was written at step
+        i - 1. Undefined at padding.
         """
         return self.run(inputs, mask, return_weights=True)[1]
 

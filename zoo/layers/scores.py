@@ -32,8 +32,6 @@ class Score(Configured, keras.layers.Layer):
     `(B, T, S)` or `(B, T, W)`.
     """
 
-    initializers: tuple[str, ...] = ()  # arguments
-
     def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         return previous_mask
 
@@ -44,20 +42,12 @@ class Score(Configured, keras.layers.Layer):
         """Keys `(B, S, k)` of `memory`; here the memory itself."""
         return ops.cast(memory, self.compute_dtype)
 
-    def _times(self, memory, matrix):
-        memory = ops.cast(memory, self.compute_dtype)
-        return linear(memory, cast_weights(matrix, self.compute_dtype))
-
     def compute_output_shape(self, query_shape: Shape, keys_shape: Shape) -> Any:
         return (*query_shape[:2], keys_shape[-2])
 
 
 def _join(query, keys):
-    """Aligns a query `(B, T, d)` with keys of either form for broadcasting.
-
-    Sums over the last axis of what a score makes of both are `(B, T, S)`, or `(B, S)`
-    if T = 1.
-    """
+    """Aligns a query `(B, T, d)` with keys; sums are `(B, T, S)`, `(B, S)` if T = 1."""
     if len(keys.shape) == 4:
         return ops.expand_dims(query, 2), keys
     if query.shape[1] == 1:
@@ -116,7 +106,6 @@ class GeneralScore(LoRALayer, DotScore):
     """
 
     matrices = ("W_a",)
-    initializers = ("kernel_initializer",)
 
     def __init__(
         self, kernel_initializer: Initializer = "glorot_uniform", **kwargs: Any
@@ -130,17 +119,12 @@ class GeneralScore(LoRALayer, DotScore):
         self.built = True
 
     def project(self, memory: Tensor) -> Tensor:
-        return self._times(memory, self.W_a)
+        memory = super().project(memory)
+        return linear(memory, cast_weights(self.W_a, self.compute_dtype))
 
 
 class _TanhScore(Score):
-    """v_a · tanh(query part + key part + b_a), the form that two scores share.
-
-    b_a, which the papers leave out, is there with `use_bias`. `units` is the query's
-    size by default.
-    """
-
-    initializers = ("kernel_initializer", "vector_initializer")
+    """v_a · tanh(query part + key part + b_a); `units` is the query's by default."""
 
     def __init__(
         self,
@@ -186,7 +170,8 @@ class AdditiveScore(LoRALayer, _TanhScore):
         self.built = True
 
     def project(self, memory: Tensor) -> Tensor:
-        return self._times(memory, self.U_a)
+        memory = super().project(memory)
+        return linear(memory, cast_weights(self.U_a, self.compute_dtype))
 
     def project_query(self, query: Tensor) -> Tensor:
         return linear(query, self.W_a)
@@ -212,7 +197,9 @@ class ConcatScore(LoRALayer, _TanhScore):
         self.built = True
 
     def project(self, memory: Tensor) -> Tensor:
-        return self._times(memory, self.W_a[self.query_size :])
+        memory = super().project(memory)
+        W_a = cast_weights(self.W_a[self.query_size :], self.compute_dtype)
+        return linear(memory, W_a)
 
     def project_query(self, query: Tensor) -> Tensor:
         return linear(query, self.W_a[: self.query_size])
@@ -227,10 +214,15 @@ SCORES = {
 }
 
 
-def make_score(score: Any, dtype: Any = None, initializer: Any = None) -> Score:
+def make_score(
+    score: Any, initializer: Any = "glorot_uniform", **options: Any
+) -> Score:
     """Builds a score from a name in `SCORES`, or passes a `Score` through."""
     if isinstance(score, Score):
         return score
     cls = SCORES[one_of("score", score, SCORES)]
-    names = cls.initializers if initializer is not None else ()
-    return cls(**dict.fromkeys(names, initializer), dtype=dtype)
+    if issubclass(cls, _TanhScore):
+        options["vector_initializer"] = initializer
+    if "W_a" in getattr(cls, "matrices", ()):
+        options["kernel_initializer"] = initializer
+    return cls(**options)

@@ -1,5 +1,6 @@
-"""The Transformer's encoder and decoder layers (Vaswani et al. 2017, section 3.1)."""
+"""Multi-head attention and the layers made of it (Vaswani et al. 2017, section 3)."""
 
+import math
 from typing import Any, Literal
 
 import keras
@@ -7,19 +8,170 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.layers.attention import MemoryLayer, with_keys
-from zoo.layers.configured import AboveZero, Configured, Initializer, Rate, Size
-from zoo.layers.functional import flatten_leading, saturate
+from zoo.layers.configured import Configured, Initializer, Rate, Size
+from zoo.layers.functional import flatten_leading, masked_softmax, read_mask, saturate
 from zoo.layers.initializers import clone_initializer, in_float32
-from zoo.layers.multi_head import MultiHeadAttention
+
+
+def sinusoids(positions: Tensor, size: int, dtype: str = "float32") -> Tensor:
+    """Vaswani et al. 2017, section 3.5: sines at even channels, cosines at odd ones.
+
+        PE(p, 2i) = sin(p / 10000^(2i / size)),  PE(p, 2i + 1) = cos(the same)
+
+    Args:
+        positions: int tensor of any shape, from 0.
+        size: channels, an even number.
+        dtype: of the result.
+
+    Returns:
+        Tensor `(*positions.shape, size)`.
+
+    Raises:
+        ValueError: if `size` is odd.
+
+    Example:
+        >>> sinusoids(keras.ops.arange(5), 8).shape
+        (5, 8)
+    """
+    if size % 2:
+        raise ValueError(f"`size` must be even. Received: size={size}")
+    steps = ops.arange(size // 2, dtype="float32")
+    rates = ops.exp(steps * (-2.0 * math.log(10000.0) / size))
+    angles = ops.cast(positions, "float32")[..., None] * rates
+    pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
+    return ops.cast(ops.reshape(pairs, (*ops.shape(angles)[:-1], size)), dtype)
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class MultiHeadAttention(MemoryLayer):
+    """Vaswani et al. 2017, section 3.2.
+
+        Attention(Q, K, V) = softmax(Q K^T / sqrt(d_k)) V              equation 1
+        head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V)
+        MultiHead(Q, K, V) = [head_1; …; head_h] W^O
+
+    with d_k = d_v = d / h. The heads' matrices stand side by side in one.
+
+    Args:
+        num_heads: h.
+        kernel_initializer: of the four matrices.
+
+    Call arguments:
+        query: `(B, T, d)`.
+        memory: `(B, S, d_m)`, of which keys and values are made.
+        mask: bool `(B, S)`, true where memory is real; its Keras mask by default.
+        keys: `project(memory)`, if it is at hand already.
+
+    Returns:
+        `(output, weights)`: `(B, T, d)` and `(B, h, T, S)`. Weights are exactly 0 where
+        masked; with nothing to attend to the heads are zeros. The output carries the
+        query's Keras mask, if it has one.
+
+    Variables: the kernels of `W_Q`, `W_K`, `W_V` and `W_O`.
+
+    Raises:
+        ValueError: if `num_heads` is not a positive integer, or, when built, does not
+            divide the query's size.
+
+    Example:
+        >>> import numpy as np
+        >>> layer = MultiHeadAttention(num_heads=2)
+        >>> output, weights = layer(np.ones((2, 3, 8)), np.ones((2, 5, 6)))
+        >>> output.shape, weights.shape
+        ((2, 3, 8), (2, 2, 3, 5))
+    """
+
+    def __init__(
+        self,
+        num_heads: Size,
+        kernel_initializer: Initializer = "glorot_uniform",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.configure(locals())
+
+    def build(self, query_shape: Shape, memory_shape: Shape) -> None:
+        size = query_shape[-1]
+        if size % self.num_heads:
+            raise ValueError(
+                "`num_heads` must divide the query's size. "
+                f"Received: num_heads={self.num_heads}, size={size}"
+            )
+        self.head_size = size // self.num_heads
+        sources = {"Q": query_shape, "K": memory_shape, "V": memory_shape}
+        for name, shape in {**sources, "O": query_shape}.items():
+            layer = keras.layers.Dense(
+                size,
+                use_bias=False,
+                kernel_initializer=in_float32(
+                    clone_initializer(self.kernel_initializer), self.variable_dtype
+                ),
+                dtype=self.dtype_policy,
+                name=f"W_{name}",
+            )
+            layer.build((None, None, shape[-1]))
+            setattr(self, f"W_{name}", layer)
+        self.built = True
+
+    def project(self, memory: Tensor) -> Any:
+        """Projects a memory `(B, S, d_m)` to keys and values, two `(B, h, S, d_k)`."""
+        return [self._laid_out(layer, memory) for layer in (self.W_K, self.W_V)]
+
+    def call(
+        self,
+        query: Tensor,
+        memory: Tensor,
+        memory_mask: Tensor | None = None,
+        keys: Any = None,
+    ) -> Any:
+        _, keys = with_keys(self, memory, memory_mask, keys)
+        return self.attend(query, keys, read_mask(memory_mask, memory))
+
+    def attend(self, query: Tensor, keys: Any, mask: Tensor | None = None) -> Any:
+        """Attention to keys and values as from `project`; see `call`.
+
+        Args:
+            query: `(B, T, d)`.
+            keys: from `project`.
+            mask: bool `(B, S)`, or `(B or 1, T, S)`, one mask a query.
+        """
+        keys, values = keys
+        queries = self._heads(self.W_Q, query) * self.head_size**-0.5
+        scores = ops.matmul(queries, ops.swapaxes(keys, 2, 3))
+        if mask is not None:
+            mask = mask[:, None] if len(mask.shape) == 3 else mask[:, None, None]
+        weights = masked_softmax(scores, mask)
+        return self.combine(weights, values), weights
+
+    def combine(self, weights: Tensor, values: Tensor) -> Tensor:
+        """The output `(B, T, d)` for weights `(B, h, T, S)` and values as projected."""
+        heads = ops.swapaxes(saturate(ops.matmul(weights, values)), 1, 2)
+        lead, size = ops.shape(heads)[:2], self.num_heads * self.head_size
+        output = saturate(self.W_O(ops.reshape(heads, (-1, size))))
+        return ops.reshape(output, (*lead, size))
+
+    def _heads(self, layer, x):
+        """Projects `(B, T, d)` and cuts it into heads, `(B, h, T, d_k)`."""
+        batch, length = ops.shape(x)[:2]
+        x = saturate(layer(flatten_leading(x)))
+        x = ops.reshape(x, (batch, length, self.num_heads, self.head_size))
+        return ops.swapaxes(x, 1, 2)
+
+    def _laid_out(self, layer, x):
+        """`_heads`, in memory in that order: torch would put it so in each product."""
+        batch, length = ops.shape(x)[:2]
+        flat = ops.reshape(self._heads(layer, x), (-1, length, self.head_size))
+        return ops.reshape(flat, (batch, self.num_heads, length, self.head_size))
+
+    def compute_output_shape(self, query_shape: Shape, memory_shape: Shape) -> Any:
+        batch, time = query_shape[:2]
+        return tuple(query_shape), (batch, self.num_heads, time, memory_shape[1])
 
 
 class _TransformerLayer(Configured, keras.layers.Layer):
-    """Sub-layers with residual connections, layer normalisation and dropout.
+    """Sub-layers with residual connections, layer normalisation and dropout."""
 
-    A subclass names its sub-layers in `names`, attentions first.
-    """
-
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()  # of sub-layers, attentions first
 
     def __init__(
         self,
@@ -28,7 +180,6 @@ class _TransformerLayer(Configured, keras.layers.Layer):
         dropout: Rate = 0.0,
         norm: Literal["post", "pre"] = "post",
         kernel_initializer: Initializer = "glorot_uniform",
-        epsilon: AboveZero = 1e-6,
         seed: Any = None,
         **kwargs: Any,
     ) -> None:
@@ -36,29 +187,23 @@ class _TransformerLayer(Configured, keras.layers.Layer):
         self.configure(locals())
         self.supports_masking = True
         self.drop = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
+        policy = self.dtype_policy
         for name in self.names[:-1]:
-            options = {"name": name, "dtype": self.dtype_policy}
             initializer = clone_initializer(self.kernel_initializer)
-            layer = MultiHeadAttention(
-                num_heads, kernel_initializer=initializer, **options
-            )
+            layer = MultiHeadAttention(num_heads, initializer, name=name, dtype=policy)
             setattr(self, name, layer)
         for name in (f"{name}_norm" for name in self.names):
-            layer = keras.layers.LayerNormalization(
-                epsilon=epsilon, name=name, dtype=self.dtype_policy
+            norm = keras.layers.LayerNormalization(
+                epsilon=1e-6, name=name, dtype=policy
             )
-            setattr(self, name, layer)
+            setattr(self, name, norm)
         self.inner = self._dense(ff_dim, "W_1", activation="relu")
 
     def _dense(self, units, name, **options):
-        initializer = clone_initializer(self.kernel_initializer)
-        return keras.layers.Dense(
-            units,
-            kernel_initializer=in_float32(initializer, self.variable_dtype),
-            name=name,
-            dtype=self.dtype_policy,
-            **options,
-        )
+        draw = clone_initializer(self.kernel_initializer)
+        draw = in_float32(draw, self.variable_dtype)
+        options |= {"name": name, "dtype": self.dtype_policy}
+        return keras.layers.Dense(units, kernel_initializer=draw, **options)
 
     def build(self, inputs_shape: Shape, memory_shape: Shape | None = None) -> None:
         for name, shape in zip(
@@ -102,7 +247,6 @@ class TransformerEncoderLayer(_TransformerLayer):
         dropout: on each sub-layer's output.
         norm: "post" or "pre".
         kernel_initializer: of all matrices.
-        epsilon: of the layer normalisation.
         seed: seed of the dropout masks.
 
     Call arguments:
@@ -113,8 +257,8 @@ class TransformerEncoderLayer(_TransformerLayer):
         `(B, S, d)`; values at padding are undefined. It carries the mask.
 
     Raises:
-        ValueError: for another norm, sizes that are not positive integers, ε not above
-            0, or a rate outside [0, 1).
+        ValueError: for another norm, sizes that are not positive integers, or a rate
+            outside [0, 1).
 
     Example:
         >>> import numpy as np
@@ -186,18 +330,17 @@ class TransformerDecoderLayer(MemoryLayer, _TransformerLayer):
         past = (steps[None] <= steps[:, None])[None]  # no attention to the future
 
         def attend(x):
-            return self.self_attention(x, x, mask=past)[0]
+            keys = self.self_attention.project(x)
+            return self.self_attention.attend(x, keys, past)[0]
 
         x = ops.cast(inputs, self.compute_dtype)
         x = self.sublayer("self_attention", x, attend, training)
         _, keys = with_keys(self, memory, memory_mask, keys)
-        return self._read(x, keys, memory_mask, training)
+        mask = read_mask(memory_mask, keys[0][:, 0])
+        return self._read(x, keys, mask, training)
 
     def _read(self, x, keys, mask, training=False):
-        """The two sub-layers behind self-attention.
-
-        K consecutive rows for each sentence of the memory are read as its K queries.
-        """
+        """The other sub-layers; K consecutive rows are K queries for one sentence."""
         single, batch = x.shape[1] == 1, ops.shape(keys[0])[0]
 
         def attend(x):

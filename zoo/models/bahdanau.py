@@ -14,9 +14,8 @@ from zoo.layers import (
     MaxoutReadout,
     RecurrentStack,
 )
-from zoo.layers.cells import join
 from zoo.layers.configured import AboveZero, Rate, Size
-from zoo.layers.functional import columns
+from zoo.layers.functional import columns, join
 from zoo.layers.initializers import PerGate
 from zoo.models.cho import RNNEncoderDecoder
 from zoo.models.seq2seq import Seq2SeqBackbone
@@ -120,15 +119,15 @@ class Bahdanau(Seq2SeqBackbone):
         super().__init__(dtype=dtype, **kwargs)
         self.configure(locals())
         policy = self.dtype_policy
+        options = {"use_bias": use_bias, "update": "replace"}
         self.make_embeddings(embedding_dim, self.normal)
         self.encoder = RecurrentStack(
             2 * hidden_dim,
             bidirectional=True,
-            use_bias=use_bias,
-            cell="gru",
-            update="replace",
             kernel_initializer=self.normal(),
             recurrent_initializer=PerGate("orthogonal", 3),
+            cell="gru",
+            cell_options=options,
             dtype=policy,
             name="encoder",
         )
@@ -141,12 +140,11 @@ class Bahdanau(Seq2SeqBackbone):
         )
         cell = GRUCell(
             hidden_dim,
-            update="replace",
-            use_bias=use_bias,
             kernel_initializer=self.normal(),
             recurrent_initializer=PerGate("orthogonal", 3),
             dtype=policy,
             name="decoder_gru",
+            **options,
         )
         attention = AdditiveAttention(
             attention_dim,

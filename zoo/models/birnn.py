@@ -9,7 +9,7 @@ from zoo.backend import Shape, Tensor
 from zoo.ids import PAD_ID, UNKNOWN_ID
 from zoo.layers.configured import AboveZero, Count, Rate, Size
 from zoo.layers.fast_loops.cell_loop import run_cell
-from zoo.layers.functional import gather_rows, sentence_mask
+from zoo.layers.functional import gather_rows, read_mask
 from zoo.layers.recurrent import CELLS
 from zoo.models.backbone import Backbone
 
@@ -123,7 +123,7 @@ class BiRNN(Backbone):
     def call(
         self, inputs: Tensor, mask: Tensor | None = None, training: bool = False
     ) -> Any:
-        states = self.states(inputs, sentence_mask(mask, inputs), training)
+        states = self.states(inputs, read_mask(mask, inputs), training)
         return self.output_layer(self.drop(states, training=training))
 
     def states(

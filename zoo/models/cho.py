@@ -118,19 +118,17 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
         super().__init__(dtype=dtype, **kwargs)
         self.configure(locals())
         policy, paper = self.dtype_policy, variant == "paper"
-        options = {"use_bias": use_bias, "dtype": policy}
-        gru = {
-            **options,
-            "update": "keep" if paper else "replace",
-            "recurrent_initializer": PerGate("orthogonal", 3),
-        }
+        options = {"use_bias": use_bias, "update": "keep" if paper else "replace"}
+        gates = PerGate("orthogonal", 3)
         self.make_embeddings(embedding_dim, self.normal)
         self.encoder = RecurrentStack(
             hidden_dim,
-            cell="gru",
             kernel_initializer=self.normal(),
+            recurrent_initializer=gates,
+            cell="gru",
+            cell_options=options,
+            dtype=policy,
             name="encoder",
-            **gru,
         )
         self.summarize = self.dense(hidden_dim, "V", activation="tanh")
         self.summarize = self.summarize if paper else None
@@ -139,14 +137,14 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
             hidden_dim,
             reset_after=paper,
             kernel_initializer=self.normal(),
+            recurrent_initializer=gates,
+            dtype=policy,
             name="decoder_gru",
-            **gru,
+            **options,
         )
-        self.decoder = FixedContextDecoder(
-            cell, reset_context=paper, dtype=policy, name="decoder"
-        )
+        self.decoder = FixedContextDecoder(cell, dtype=policy, name="decoder")
         self.maxout = MaxoutReadout(
-            maxout_dim, kernel_initializer=self.normal(), name="maxout", **options
+            maxout_dim, use_bias, self.normal(), dtype=policy, name="maxout"
         )
         self.low_rank = None
         if output_rank is not None:

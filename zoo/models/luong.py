@@ -152,9 +152,9 @@ class Luong(Seq2SeqBackbone):
             num_layers,
             bidirectional=bidirectional,
             reverse=reverse_source,
-            use_bias=False,
             dropout=dropout,
             kernel_initializer=self.uniform(),
+            cell_options={"use_bias": False},
             dtype=policy,
             name="encoder",
         )

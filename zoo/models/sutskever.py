@@ -67,8 +67,8 @@ class Seq2Seq(Seq2SeqBackbone):
         Logits `(B, T, target vocabulary)` of the next target token.
 
     Raises:
-        ValueError: for a size or range that is not positive, a dropout rate outside
-            [0, 1), or `unit_forget_bias` without biases.
+        ValueError: for a size or range that is not positive, or a dropout rate outside
+            [0, 1).
 
     Example:
         >>> import numpy as np
@@ -102,11 +102,13 @@ class Seq2Seq(Seq2SeqBackbone):
                 hidden_dim,
                 num_layers,
                 reverse=reverse,
-                use_bias=use_bias,
-                unit_forget_bias=unit_forget_bias,
                 dropout=dropout,
                 kernel_initializer=self.uniform(),
                 bias_initializer=self.uniform(),
+                cell_options={
+                    "use_bias": use_bias,
+                    "unit_forget_bias": unit_forget_bias,
+                },
                 dtype=policy,
                 name=name,
             )

@@ -20,10 +20,9 @@ from zoo.layers import (
     LSTMCell,
     RecurrentStack,
 )
-from zoo.layers.cells import join
 from zoo.layers.configured import Rate, Size, ZeroOrAbove
-from zoo.layers.context import doubly_stochastic_penalty
-from zoo.layers.functional import columns
+from zoo.layers.functional import columns, join
+from zoo.layers.hard_attention import doubly_stochastic_penalty
 from zoo.layers.initializers import PerGate
 from zoo.models.seq2seq import Seq2SeqBackbone, shift_right
 
@@ -81,7 +80,7 @@ class ShowAttendTell(Seq2SeqBackbone):
         attention: "soft" or "hard".
         gate: whether there is β. Paper: True.
         doubly_stochastic: λ of equation 14, 1 in the authors' script; it is made for a
-            loss per sentence, see `zoo.layers.ContextDecoder`.
+            loss per sentence: next to a mean over tokens it weighs more.
         output_tanh: see above.
         dropout: on word vectors and before L_o.
         image_shape: (height, width, channels) of the images; None, the default, for

@@ -7,7 +7,7 @@ from keras import ops
 
 from tests.harness import close, compiled, gradients, randomize
 from tests.marks import once
-from zoo.layers import GRUCell, LSTMCell, SimpleRNNCell
+from zoo.layers import GRUCell, LSTMCell, SimpleRNNCell, logistic_1, logistic_2
 from zoo.layers.cells import as_list
 from zoo.layers.fast_loops.cell_loop import make_loop_step, run_cell
 from zoo.layers.fast_loops.time_loop import TimeLoop
@@ -37,7 +37,7 @@ class Minimal(keras.layers.Layer):
         return h, [h]
 
 
-OLD = {"activation": "logistic_2", "output_activation": "logistic_1"}
+OLD = {"activation": logistic_2, "output_activation": logistic_1}
 CELLS = {
     "lstm": lambda: LSTMCell(4),
     "lstm without bias": lambda: LSTMCell(4, use_bias=False),

@@ -143,7 +143,7 @@ def test_context_decoder(kind):
 
 @pytest.mark.parametrize("after", [True, once(False)])
 def test_fixed_context_decoder(after):
-    decoder = FixedContextDecoder(GRUCell(6, reset_after=after), reset_context=after)
+    decoder = FixedContextDecoder(GRUCell(6, reset_after=after))
     context, start = MEMORY[:, 0], MEMORY[:, 1, :6]
     decoder.build(INPUTS.shape, context.shape)
     randomize(decoder)

@@ -6,9 +6,10 @@ from typing import Any
 from keras import ops
 
 from zoo.backend import Tensor
-from zoo.layers.cells import LSTMCell, ZooCell, as_list, join
+from zoo.layers.cells import LSTMCell, ZooCell, as_list
 from zoo.layers.fast_loops.cudnn import has_cudnn, run_lstm
 from zoo.layers.fast_loops.time_loop import TimeLoop
+from zoo.layers.functional import join
 
 
 def run_cell(

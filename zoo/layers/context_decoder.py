@@ -1,4 +1,4 @@
-"""A decoder that attends first and reads the context in its recurrence."""
+"""Decoders that read a context in their recurrence: Bahdanau et al. 2015, Cho et al."""
 
 from typing import Any
 
@@ -7,10 +7,11 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.layers.attention import Attention, with_keys
-from zoo.layers.attention_cell import DecoderCell
+from zoo.layers.attention_decoder import Decoder, DecoderCell
 from zoo.layers.cells import GRUCell, LSTMCell
-from zoo.layers.configured import Initializer, ZeroOrAbove
-from zoo.layers.decoder import Decoder
+from zoo.layers.configured import Configured, Initializer
+from zoo.layers.fast_loops.cell_loop import make_loop_step
+from zoo.layers.fast_loops.time_loop import NO_LOOP, TimeLoop
 from zoo.layers.functional import cast_weights, columns, linear
 from zoo.layers.initializers import in_float32
 
@@ -131,14 +132,8 @@ class ContextDecoder(Decoder):
 
     Keys and the input product stay outside the time loop.
 
-    With `doubly_stochastic` λ, training adds Xu et al. 2015's penalty to the losses,
-    for attention that looks at each place about once (section 4.2.1, equation 14): the
-    batch's mean of λ Σ_i (1 - Σ_t α_ti)² over the real places and steps. It stands
-    beside the log-likelihood of a sentence: next to a mean over tokens it weighs more.
-
     Args:
         cell: a `ContextCell`.
-        doubly_stochastic: λ; 1 in the authors' code, 0 by default.
 
     Call arguments:
         inputs: `(B, T, n)`.
@@ -157,7 +152,7 @@ class ContextDecoder(Decoder):
         outputs and the contexts carry the inputs' Keras mask, if they have one.
 
     Raises:
-        ValueError: for another kind of cell, or λ below 0.
+        ValueError: for another kind of cell.
 
     Example:
         >>> import numpy as np
@@ -168,9 +163,7 @@ class ContextDecoder(Decoder):
         ((2, 7, 8), (2, 7, 12))
     """
 
-    def __init__(
-        self, cell: Any, doubly_stochastic: ZeroOrAbove = 0.0, **kwargs: Any
-    ) -> None:
+    def __init__(self, cell: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not isinstance(cell, ContextCell):
             raise ValueError(f"`cell` must be a ContextCell. Received: cell={cell!r}")
@@ -186,7 +179,6 @@ class ContextDecoder(Decoder):
         training: bool = False,
         return_alignments: bool = False,
         noise: Tensor | None = None,
-        inputs_mask: Tensor | None = None,
     ) -> tuple:
         states, source = self.prepare(inputs, memory, memory_mask, initial_states, keys)
 
@@ -194,13 +186,9 @@ class ContextDecoder(Decoder):
             s, c, alignment, states = ContextCell.call(view, x, states, *source)
             return ops.concatenate([s, c], axis=-1), states, alignment
 
-        penalize = training and self.doubly_stochastic
         outputs, states, alignments = self.run(
-            step, inputs, states, training, bool(return_alignments or penalize), noise
+            step, inputs, states, training, return_alignments, noise
         )
-        if penalize:
-            penalty = doubly_stochastic_penalty(alignments, source[1], inputs_mask)
-            self.add_loss(self.doubly_stochastic * penalty)
         first = self.cell.output_size
         contexts = columns(outputs, first, first + memory.shape[-1])
         found = columns(outputs, 0, first), contexts, states
@@ -215,23 +203,99 @@ class ContextDecoder(Decoder):
         return outputs, (*lead, memory_shape[-1]), self.state_shapes(lead[0])
 
 
-def doubly_stochastic_penalty(
-    alignments: Tensor, mask: Tensor | None = None, steps_mask: Tensor | None = None
-) -> Tensor:
-    """Σ_i (1 - Σ_t α_ti)², the mean of the batch (Xu et al. 2015, equation 14).
+@keras.saving.register_keras_serializable(package="zoo")
+class FixedContextDecoder(Configured, keras.layers.Layer):
+    """Runs a cell over target sequences with one context per sentence.
+
+    The context is a further input at every step: s_i = cell([x_i; c], s_{i-1}).
+
+    The reset gate of a cell with `reset_after=True` scales the context's share of the
+    candidate too, tanh(x W + r * (s U + c C)), as in the appendix of Cho et al. 2014.
 
     Args:
-        alignments: α `(B, T, S)`.
-        mask: bool `(B, S)`, true where a place is real, or None.
-        steps_mask: bool `(B, T)`, true where a step is real, or None.
+        cell: a `zoo.layers.GRUCell`.
+
+    Call arguments:
+        inputs: `(B, T, n)`.
+        context: `(B, d)`.
+        initial_state: `(B, units)`.
 
     Returns:
-        A scalar, float32.
+        `(outputs, contexts)`: `(B, T, units)`, and the context for every step,
+        `(B, T, d)`. Both carry the inputs' Keras mask, if they have one.
+
+    Raises:
+        ValueError: for another kind of cell.
+
+    Example:
+        >>> import numpy as np
+        >>> decoder = FixedContextDecoder(GRUCell(8))
+        >>> zeros = np.zeros((2, 8))
+        >>> outputs, _ = decoder(np.ones((2, 7, 4)), np.ones((2, 5)), zeros)
+        >>> outputs.shape
+        (2, 7, 8)
     """
-    alignments = ops.cast(alignments, "float32")
-    if steps_mask is not None:
-        alignments = alignments * ops.cast(steps_mask, "float32")[..., None]
-    missing = ops.square(1.0 - ops.sum(alignments, axis=1))
-    if mask is not None:
-        missing = missing * ops.cast(mask, "float32")
-    return ops.mean(ops.sum(missing, axis=-1))
+
+    def __init__(self, cell: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not isinstance(cell, GRUCell):
+            raise ValueError(
+                f"`cell` must be a zoo.layers.GRUCell. Received: cell={cell!r}"
+            )
+        self.configure(locals())
+
+    def build(
+        self,
+        inputs_shape: Shape,
+        context_shape: Shape,
+        initial_state_shape: Shape | None = None,
+    ) -> None:
+        if not self.cell.built:
+            self.cell.build((None, inputs_shape[-1] + context_shape[-1]))
+        self.built = True
+
+    def project(self, context: Tensor) -> list[Tensor]:
+        """The context's shares in each step: c C, and what the reset gate scales."""
+        kernel = cast_weights(self.cell.kernel, self.compute_dtype)
+        start = kernel.shape[0] - context.shape[-1]
+        added = linear(ops.cast(context, self.compute_dtype), kernel[start:])
+        if not self.cell.reset_after:
+            return [added]
+        gates, reset = ops.split(added, [2 * self.cell.units], axis=-1)
+        return [ops.concatenate([gates, ops.zeros_like(reset)], axis=-1), reset]
+
+    def call(
+        self,
+        inputs: Tensor,
+        context: Tensor,
+        initial_state: Tensor,
+        training: bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        words = ops.swapaxes(ops.cast(inputs, self.compute_dtype), 0, 1)
+        loop = TimeLoop(ops.shape(words)[:2], self.cell.compute_dtype, training)
+        added, *reset = self.project(context)
+        options: dict[str, Any] = {"reset": reset[0]} if reset else {}
+        step = make_loop_step(self.cell, loop, words, added=added, **options)
+        outputs, _ = loop.run(step, [ops.cast(initial_state, self.compute_dtype)])
+        lead = (*ops.shape(outputs)[:2], context.shape[-1])
+        return outputs, ops.broadcast_to(context[:, None], lead)
+
+    def step(
+        self,
+        inputs: Tensor,
+        state: Tensor,
+        added: Tensor,
+        reset: Tensor | None = None,
+    ) -> Tensor:
+        """One step: `(B, n)`, `(B, units)` and `*project(context)` to `(B, units)`."""
+        net = self.cell.project(inputs) + added
+        return self.cell.make_step(NO_LOOP, net, reset=reset)(None, [state])[0]
+
+    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
+        return previous_mask, previous_mask
+
+    def compute_output_shape(
+        self, inputs_shape: Shape, context_shape: Shape, initial_state_shape: Shape
+    ) -> Any:
+        lead = tuple(inputs_shape[:2])
+        return (*lead, self.cell.output_size), (*lead, context_shape[-1])

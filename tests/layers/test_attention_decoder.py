@@ -6,19 +6,13 @@ from tests.harness import close, compiled, randomize, same_config, to_numpy
 from tests.layers import reference
 from tests.marks import once
 from zoo.layers import (
-    LSTMN,
     AdditiveAttention,
     AttentionCell,
     AttentionDecoder,
-    ContextCell,
-    ContextDecoder,
-    FixedContextDecoder,
-    GRUCell,
     LocalMonotonicAttention,
     LocalPredictiveAttention,
     LSTMCell,
     MultiplicativeAttention,
-    RecurrentStack,
 )
 
 RNG = np.random.default_rng(13)
@@ -87,46 +81,6 @@ def test_input_feeding_is_luongs_equations():
             close(alignments[b, t, :length], a)
 
 
-def runners():
-    """Functions `(inputs, states)` that run each layer over targets, and its sizes."""
-    attention = make("lstm", "additive", True)
-    unfed = make("lstm", "additive", False)
-    context = ContextDecoder(ContextCell(GRUCell(6), AdditiveAttention(5)))
-    fixed, stack, lstmn = FixedContextDecoder(GRUCell(6)), RecurrentStack(6), LSTMN(6)
-
-    def of_memory(layer):
-        return lambda x, states: layer(x, MEMORY, initial_states=states)
-
-    def of_stack(layer):
-        return lambda x, states: layer(x, initial_states=states and [states])
-
-    def of_context(x, states):
-        [state] = states or [np.zeros((3, 6))]
-        return fixed(x, MEMORY[:, 0], state)
-
-    return [
-        *[(of_memory(layer), 4) for layer in (attention, unfed)],
-        (of_memory(context), 1),
-        (of_context, 1),
-        *[(of_stack(layer), 2) for layer in (stack, lstmn)],
-    ]
-
-
-@pytest.mark.parametrize("kind", range(6))
-def test_no_targets_and_states_of_another_size(kind):
-    run, count = runners()[kind]
-    states = [np.full((3, 6), 0.5, "float32")] * count
-    outputs, final = to_numpy(run(INPUTS[:, :0], states))[:2]
-    assert outputs.shape[:2] == (3, 0) and outputs.shape[2] in (6, 10)
-    if kind < 2 or kind > 3:
-        assert (keras.tree.flatten(final)[0] == 0.5).all()
-    for wrong in ([np.ones((3, 5))] * count, [np.ones((2, 6))] * count):
-        with pytest.raises(
-            ValueError, match=r"\(B, 6\).*B=3. Received: \([23], [56]\)"
-        ):
-            run(INPUTS, wrong)
-
-
 @pytest.mark.parametrize("feeding", [True, once(False)])
 @pytest.mark.parametrize("vector, units", [("linear", 10), once("context", None)])
 def test_other_vectors_than_equation_5(vector, units, feeding):
@@ -151,12 +105,6 @@ def test_other_vectors_than_equation_5(vector, units, feeding):
     same_config(decoder)
 
 
-@pytest.mark.once
-def test_a_context_as_vector_has_the_memorys_size():
-    with pytest.raises(ValueError, match="units=10, a memory of size 8"):
-        make("gru", "general", True, vector="context", units=10)
-
-
 @pytest.mark.parametrize("feeding", [True, False])
 def test_dropout_in_training_only(feeding):
     decoder = make("lstm", "general", feeding, dropout=0.5, seed=2)
@@ -168,18 +116,3 @@ def test_dropout_in_training_only(feeding):
     states = decoder.cell.get_initial_state(batch_size=3)
     step = decoder.cell(INPUTS[:, 0], states, MEMORY, training=True)
     assert np.isfinite(to_numpy(step[0])).all()
-
-
-def test_stacked_cells_are_a_list_of_cells():
-    stack = keras.layers.StackedRNNCells([keras.layers.GRUCell(4), LSTMCell(5)])
-    cell = AttentionCell(stack, MultiplicativeAttention())
-    assert [c.units for c in cell.cells] == [4, 5]
-
-
-def test_output_shapes():
-    decoder = make("mixed", "general", True)
-    outputs = compiled(decoder)(INPUTS, MEMORY)
-    shapes = decoder.compute_output_shape(INPUTS.shape, MEMORY.shape)
-    assert shapes[0] == tuple(outputs[0].shape)
-    assert shapes[1] == [tuple(state.shape) for state in outputs[1]]
-    assert shapes[2] == tuple(outputs[2].shape)

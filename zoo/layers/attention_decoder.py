@@ -1,4 +1,4 @@
-"""Steps of recurrent decoders with attention, and Luong et al. 2015's."""
+"""Recurrent decoders with attention: their base classes, and Luong et al. 2015's."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -8,31 +8,28 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.layers.attention import MemoryLayer, with_keys
-from zoo.layers.cells import ZooCell, as_list, join
+from zoo.layers.cells import ZooCell, as_list
 from zoo.layers.configured import Initializer, Size
+from zoo.layers.fast_loops.decoder_loop import run_decoder
 from zoo.layers.functional import (
     cast_weights,
-    checked_states,
     flatten_leading,
+    join,
     linear,
+    read_mask,
 )
 from zoo.layers.initializers import add_variable
 from zoo.layers.lora import LoRALayer
 
 
 class DecoderCell(MemoryLayer):
-    """Base class of the cells with attention.
-
-    A subclass has `cells`, `attention` and, once built, `fed_size`, the size of the
-    second part of its input, which is known in the step only. Its `call` puts `recur`
-    and `attend` in the order of its paper.
-    """
+    """Base class: `call` puts `recur` and `attend` in the order of its paper."""
 
     cells: Any
     attention: Any
     dropout = 0.0
     input_feeding = True  # of the last step's result or a context
-    fed_size: int
+    fed_size: int  # of the second part of the input, which is known in the step only
 
     @property
     def counts(self) -> list[int]:
@@ -42,26 +39,22 @@ class DecoderCell(MemoryLayer):
     def get_initial_state(
         self, batch_size: int, cell_states: list[Tensor] | None = None
     ) -> list[Tensor]:
-        """The flat list of states before the first step.
-
-        That is the cells' own (zeros, or `cell_states`, a flat list) and position 0.
-        """
-        sizes = [size for cell in self.cells for size in as_list(cell.state_size)]
+        """The cells' states (zeros, or `cell_states`, a flat list) and position 0."""
         if cell_states is None:
             cell_states = []
             for cell in self.cells:
                 cell_states += as_list(cell.get_initial_state(batch_size=batch_size))
-        cell_states = checked_states(cell_states, sizes, batch_size)
+        if len(cell_states) != sum(self.counts):
+            raise ValueError(
+                f"There must be {sum(self.counts)} states. Received: {len(cell_states)}"
+            )
         states = [ops.cast(state, self.compute_dtype) for state in cell_states]
         return [*states, ops.zeros((batch_size,), dtype="int32")]
 
     def recur(
         self, parts: list[Tensor], states: list[Tensor], training: bool = False
     ) -> tuple[Tensor, list[Tensor]]:
-        """The cells' output, layer by layer, and their new states.
-
-        The input comes in parts `(B, n)`, to be joined; the states are a flat list.
-        """
+        """The cells' output for the parts of an input, and their new flat states."""
         new_states: list[Tensor] = []
         x = join(*(ops.cast(part, self.compute_dtype) for part in parts))
         for cell, state in zip(self.cells, self.split_states(states), strict=True):
@@ -82,11 +75,9 @@ class DecoderCell(MemoryLayer):
         one_query_per_source: bool = False,
         **options: Any,
     ) -> tuple[Tensor, Tensor]:
-        """The context and the weights of single states `(R, d)`.
+        """The context and the weights of states `(R, d)`, R / B of them a sentence.
 
-        R / B consecutive states (the hypotheses of a beam) share one of B sentences,
-        whose memory is not copied. `one_query_per_source` says that R = B, where the
-        shapes can't tell; the query then may be `(B, T, d)` too.
+        `one_query_per_source` says that R = B; the query then may be `(B, T, d)` too.
         """
         alone = query.shape[0] is not None and query.shape[0] == memory.shape[0]
         if one_query_per_source or alone:
@@ -108,6 +99,43 @@ class DecoderCell(MemoryLayer):
             parts.append(states[:count])
             states = states[count:]
         return parts
+
+
+class Decoder(MemoryLayer):
+    """Base class of the decoders, which run a `DecoderCell` over whole targets."""
+
+    cell: Any
+
+    def build(self, inputs_shape: Shape, memory_shape: Shape) -> None:
+        if not self.cell.built:
+            self.cell.build((inputs_shape[0], inputs_shape[-1]), memory_shape)
+        self.built = True
+
+    def prepare(
+        self, inputs: Tensor, memory: Tensor, mask: Any, states: Any, keys: Any
+    ) -> tuple[list[Tensor], tuple]:
+        """The first states, and memory, mask and keys as the cell takes them."""
+        mask = read_mask(mask, memory)
+        memory, keys = with_keys(self.cell.attention, memory, mask, keys)
+        states = self.cell.get_initial_state(ops.shape(inputs)[0], states)
+        return states, (memory, mask, keys)
+
+    def run(
+        self,
+        step: Callable[..., tuple],
+        inputs: Tensor,
+        state: Any,
+        *arguments: Any,
+        **options: Any,
+    ) -> tuple[Tensor, Any, Any]:
+        """Runs a custom step; see `run_decoder`."""
+        inputs = ops.cast(inputs, self.compute_dtype)
+        return run_decoder(self.cell, step, inputs, state, *arguments, **options)
+
+    def state_shapes(self, batch: Any) -> list[Shape]:
+        """The shapes of the final states."""
+        sizes = [size for cell in self.cell.cells for size in as_list(cell.state_size)]
+        return [*((batch, int(size)) for size in sizes), (batch,)]
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -182,7 +210,18 @@ class AttentionCell(LoRALayer, DecoderCell):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        cells = _flat_cells(cells)
+        cells = list(cells) if isinstance(cells, (list, tuple)) else [cells]
+        if not cells or any(
+            not hasattr(cell, "state_size")
+            # Its mask would be kept in the cell from one batch to the next.
+            or getattr(cell, "dropout", 0)
+            or getattr(cell, "recurrent_dropout", 0)
+            for cell in cells
+        ):
+            raise ValueError(
+                "`cells` must be a recurrent cell or a list of them, with no dropout "
+                f"of their own: give `dropout`. Received: {cells!r}"
+            )
         if units is None and vector != "context":
             units = cells[-1].output_size
         self.configure(locals())
@@ -242,34 +281,88 @@ class AttentionCell(LoRALayer, DecoderCell):
     def combine(
         self, context: Tensor, hidden: Tensor, product: Callable | None = None
     ) -> Tensor:
-        """Equation 5: h~_t = tanh([c_t; h_t] W_c), or the other `vector`.
-
-        A loop gives its own `product` with W_c.
-        """
+        """Equation 5: h~_t = tanh([c_t; h_t] W_c); a loop gives its own `product`."""
         if self.vector == "context":
             return context
-        joined = ops.concatenate([context, hidden], axis=-1)
         if product is None:
-            net = linear(joined, cast_weights(self.W_c, self.compute_dtype))
+            W_c = cast_weights(self.W_c, self.compute_dtype)
+            net = linear(join(context, hidden), W_c)
         else:
-            net = product(joined)
+            net = product(join(context, hidden))
         return ops.tanh(net) if self.vector == "tanh" else net
 
 
-def _flat_cells(cells):
-    """A cell, a list of cells or a `StackedRNNCells` as a list of usable cells."""
-    flat = getattr(cells, "cells", cells)
-    flat = list(flat) if isinstance(flat, (list, tuple)) else [flat]
-    if not flat or any(
-        not hasattr(cell, "state_size")
-        # Its mask would be kept in the cell from one batch to the next.
-        or getattr(cell, "dropout", 0)
-        or getattr(cell, "recurrent_dropout", 0)
-        for cell in flat
-    ):
-        raise ValueError(
-            "`cells` must be a Keras recurrent cell or a list of them, with no dropout "
-            "of their own: AttentionCell's `dropout` drops their inputs. "
-            f"Received: {cells!r}"
+@keras.saving.register_keras_serializable(package="zoo")
+class AttentionDecoder(Decoder):
+    """Runs an `AttentionCell` over whole target sequences (teacher forcing).
+
+    Each step is the cell's; what doesn't depend on the step is computed before the loop
+    (`zoo.layers.fast_loops`). Without input feeding the cells run layer by layer,
+    followed by one batched attention.
+
+    Args:
+        cell: an `AttentionCell`.
+        return_alignments: whether the alignments are returned; without them the loop
+            carries less.
+
+    Call arguments:
+        inputs: `(B, T, n)`.
+        memory: `(B, S, d_m)`.
+        mask: bool `(B, S)`, true where a source position is real; memory's Keras
+            mask by default.
+        initial_states: flat list of the cells' states; zeros by default.
+        keys: the attention's `project(memory)`, if it is at hand already.
+
+    Returns:
+        `(outputs, states, alignments)`: `(B, T, units)`, the final flat list of
+        states, and `(B, T, S)`; only the first two if `return_alignments` is False.
+        The outputs carry the inputs' Keras mask. It doesn't affect the computation:
+        target padding is on the right.
+
+    Example:
+        >>> import numpy as np
+        >>> from zoo.layers import AttentionCell, LocalPredictiveAttention, LSTMCell
+        >>> cell = AttentionCell([LSTMCell(8), LSTMCell(8)], LocalPredictiveAttention())
+        >>> decoder = AttentionDecoder(cell)
+        >>> outputs, states, alignments = decoder(
+        ...     np.ones((2, 7, 4)), np.ones((2, 5, 12)))
+        >>> outputs.shape, alignments.shape
+        ((2, 7, 8), (2, 7, 5))
+    """
+
+    def __init__(
+        self, cell: Any, return_alignments: bool = True, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.configure(locals())
+
+    def call(
+        self,
+        inputs: Tensor,
+        memory: Tensor,
+        memory_mask: Tensor | None = None,
+        initial_states: list[Tensor] | None = None,
+        keys: Tensor | None = None,
+        training: bool = False,
+    ) -> tuple:
+        states, source = self.prepare(inputs, memory, memory_mask, initial_states, keys)
+
+        def step(view, x, states):
+            output, alignment, states = AttentionCell.call(view, x, states, *source)
+            return output, states, alignment
+
+        outputs, states, alignments = self.run(
+            step, inputs, states, training, self.return_alignments
         )
-    return flat
+        if not self.cell.input_feeding:  # one step has taken all
+            states[-1] = states[-1] + ops.shape(inputs)[1] - 1
+        found = outputs, states
+        return (*found, alignments) if self.return_alignments else found
+
+    def compute_output_shape(self, inputs_shape: Shape, memory_shape: Shape) -> Any:
+        lead = tuple(inputs_shape[:2])
+        *states, position = self.state_shapes(lead[0])
+        if self.cell.input_feeding:
+            states.append((lead[0], self.cell.units))
+        found = (*lead, self.cell.units), [*states, position]
+        return (*found, (*lead, memory_shape[1])) if self.return_alignments else found

@@ -1,5 +1,7 @@
+import keras
 import numpy as np
 import pytest
+from keras import ops
 
 from tests.harness import close, compiled, randomize, to_numpy
 from tests.layers import reference
@@ -8,6 +10,7 @@ from zoo.layers import (
     AdditiveAttention,
     ContextCell,
     ContextDecoder,
+    FixedContextDecoder,
     GRUCell,
 )
 
@@ -54,20 +57,46 @@ def test_it_is_the_papers(gate):
     assert (to_numpy(states[1]) == 6).all()
 
 
-def test_a_mask_of_either_form_gives_the_same_penalty():
-    cell = ContextCell(GRUCell(4), AdditiveAttention(3))
-    decoder = ContextDecoder(cell, doubly_stochastic=1.0)
-    inputs, memory = (np.random.normal(size=(2, n, 3)) for n in (6, 5))
-    mask = np.array([[True, True, False, False, False], [True] * 5])
-    decoder.build(inputs.shape, memory.shape)
+FIXED = RNG.normal(size=(3, 6)).astype("float32")
+START = RNG.normal(size=(3, 4)).astype("float32")
 
-    def penalty(mask):
-        decoder(inputs, memory, mask=mask, training=True)
-        return sum(decoder.losses)
 
-    penalties = [
-        float(to_numpy(compiled(penalty)(own))) for own in (mask, mask[:, None])
-    ]
-    assert penalties[0] == pytest.approx(penalties[1]) and penalties[0] > 0
-    with pytest.raises(ValueError, match=r"\(B, 1, S\).*mask \(2, 6, 5\)"):
-        decoder(inputs, memory, mask=np.repeat(mask[:, None], 6, axis=1))
+def test_fixed_context():
+    """s_i = cell([x_i; c], s_{i-1}), as a call of Keras's loop on the joined inputs."""
+    decoder = FixedContextDecoder(GRUCell(4))
+    decoder.build(INPUTS.shape, FIXED.shape)
+    randomize(decoder)
+    outputs, contexts = decoder(INPUTS, FIXED, START)
+    repeated = np.repeat(FIXED[:, None], 6, axis=1)
+    close(contexts, repeated)
+    whole = keras.layers.RNN(decoder.cell, return_sequences=True)
+    joined = np.concatenate([INPUTS, repeated], axis=-1)
+    wanted = whole(joined, initial_state=[ops.convert_to_tensor(START)])
+    close(outputs, wanted)
+
+
+def test_the_reset_gate_scales_the_context():
+    """Cho et al. 2014, appendix: r * (U s + C c) in the candidate."""
+    cell = GRUCell(4, reset_after=True)
+    decoder = FixedContextDecoder(cell)
+    decoder.build(INPUTS.shape, FIXED.shape)
+    randomize(decoder)
+    outputs, _ = decoder(INPUTS, FIXED, START)
+    weights = reference.named(cell)
+    size = FIXED.shape[1]
+    C = weights["kernel"][-size:]
+    C, after = np.pad(C[:, :8], ((0, 0), (0, 4))), C[:, 8:]
+    kernel = np.concatenate([weights["kernel"][:-size], C])
+    for b in range(3):
+        s = START[b]
+        for t in range(6):
+            x = np.concatenate([INPUTS[b, t], FIXED[b]])
+            s = reference.gru_step(
+                x,
+                s,
+                kernel,
+                weights["recurrent_kernel"],
+                weights["bias"],
+                after=FIXED[b] @ after,
+            )
+            close(outputs[b, t], s)
