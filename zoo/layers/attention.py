@@ -138,7 +138,8 @@ class _GlobalAttention(Attention):
 
     def attend(self, query, memory, mask, keys, position):
         scores = self.score_layer(query, keys)  # (B, T, S)
-        weights = masked_softmax(scores, None if mask is None else mask[:, None])
+        mask = None if mask is None else mask[:, None]
+        weights = masked_softmax(scores, mask)
         return weighted_sum(weights, memory), weights
 
 
