@@ -1,29 +1,21 @@
-"""Translates large files with a preset on Ray, on one machine or several.
+"""Translates a large file with a preset on Ray, on one machine or on a cluster.
 
     pip install --editable ".[ray]"
     python recipes/bulk_translate.py luong_local corpus.en --output corpus.de
 
-Inputs are text files, one sentence a line, in UTF-8, plain or gzip-compressed (.gz).
-The output has the same lines in the same order; for several inputs it is a folder.
-Each worker is an actor that loads the preset once; if it dies, Ray starts another one
-that translates its partition of the lines. Finished partitions are kept in OUTPUT.parts
-until all are done: the same command continues a run that was stopped. Only the machine
-where it is given needs the files; the others of a cluster (--address) need zoo and the
-preset.
+The input has a sentence a line, in UTF-8. The output has the same lines in the same
+order, and appears once all of it is translated. Each worker is an actor that loads the
+preset once; if it dies, Ray starts another one, which translates its lines again. Only
+the machine where the command is given needs the file; the others of a cluster
+(--address) need zoo and the preset. Split a file whose translation takes days.
 """
 
 import argparse
-import glob
-import gzip
 import importlib.util
 import itertools
-import json
 import os
-import shutil
 import sys
-import warnings
-import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +31,12 @@ from zoo.cli.common import (
     exit_code,
     given,
     number,
-    progress,
 )
-from zoo.files import atomic_write, sha256, write_bytes
+from zoo.files import atomic_write
 from zoo.presets.card import digest
-from zoo.training.config import only_run_in
 
-ATTEMPTS = 3  # workers that a partition may cost
-_DAMAGED = (UnicodeDecodeError, EOFError, gzip.BadGzipFile, zlib.error)
+ATTEMPTS = 3  # workers that a part may cost
+PART = 2000  # lines that a worker is given at a time
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -59,110 +49,80 @@ def _parser():
     parser = Parser("bulk_translate.py", None, __doc__, formatter_class=formatter)
     add = parser.add_argument
     add("preset", metavar="PRESET", help="name, folder or handle")
-    add("input", metavar="INPUT", nargs="+", help="text file, or gzip (.gz)")
-    add("--output", required=True, help="file, or folder for several inputs")
+    add("input", metavar="INPUT", help="text file")
+    add("--output", required=True, metavar="FILE")
     add("--workers", type=count, default=2, help="processes at work (default 2)")
     add("--cpus", type=count, default=1, help="cores of each worker (default 1)")
     add("--gpus", type=number, default=0, help="GPUs of each worker, as 1 or 0.5")
-    lines = "lines of a partition; a worker that dies loses one (default 2000)"
-    add("--partition-lines", type=count, default=2000, metavar="N", help=lines)
     add("--address", help="of a Ray cluster (default: Ray starts on this machine)")
-    add("--restart", action="store_true", help="discard unfinished work")
     add_options(parser, [*SEARCH, BACKEND])
     return parser
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Translates the missing partitions, then joins all of them."""
+    """Writes the translation of a file."""
     if importlib.util.find_spec("ray") is None:
         raise BadInput("this needs Ray: pip install 'attention-zoo[ray]'")
-    outputs = _outputs(arguments.input, Path(arguments.output))
-    arguments.backend = arguments.backend or os.environ.get("KERAS_BACKEND")
+    if Path(arguments.output).resolve() == Path(arguments.input).resolve():
+        raise BadInput(f"--output must be another file. Received: {arguments.output}")
     folder = presets.locate(arguments.preset)
     if Path(arguments.preset).is_dir():
         arguments.preset = str(folder.resolve())
-    work = Path(f"{Path(arguments.output)}.parts")  # no last slash
-    identity = {"preset": digest(folder), "lines": arguments.partition_lines}
-    identity |= {"search": given(arguments, SEARCH), "backend": arguments.backend}
-    with only_run_in(work):
-        for path in work.iterdir() if arguments.restart else ():
-            path.unlink()
-        identity["inputs"] = [[name, sha256(name)] for name in outputs]
-        _check_identity(work / "manifest.json", identity)
-        missing = (
-            (name, number, lines)
-            for name in outputs
-            for number, lines in _partitions(name, arguments.partition_lines)
-            if not _part(work, outputs[name], number).exists()
-        )
-        for done in translate(missing, identity["preset"], arguments):
-            name, number, lines, told = done
-            text = "".join(f"{line}\n" for line in lines)
-            write_bytes(_part(work, outputs[name], number), text.encode())
-            for message in told:
-                part = f"{name}, {len(lines)} lines from line {number} on"
-                progress(f"{part}: {message}")
-        for output in outputs.values():
-            atomic_write(
-                output, lambda aside, output=output: _join(work, output, aside)
-            )
-        shutil.rmtree(work)
-    progress(f"{arguments.output} is complete")
+
+    with Path(arguments.input).open(encoding="utf-8", newline="\n") as lines:
+
+        def write(aside):
+            with Path(aside).open("w", encoding="utf-8", newline="\n") as file:
+                for part in translate(parts(lines), digest(folder), arguments):
+                    file.writelines(f"{line}\n" for line in part)
+
+        atomic_write(arguments.output, write)
+
+
+def parts(lines: Iterable[str], size: int = PART) -> Iterator[list[str]]:
+    """Yields a file's lines without their ends, `size` at a time."""
+    lines = iter(lines)
+    while part := list(itertools.islice(lines, size)):
+        yield [line.rstrip("\r\n") for line in part]
 
 
 def translate(
-    partitions: Iterator[tuple[str, int, list[str]]],
-    preset: str,
-    arguments: argparse.Namespace,
-) -> Iterator[tuple[str, int, list[str], list[str]]]:
-    """Translates partitions on Ray.
-
-    Args:
-        partitions: name of the file, number of its first line, and lines of each.
-        preset: digest of the preset.
-        arguments: those of the command.
-
-    Yields:
-        The same of each partition that is done, its lines translated, and messages.
-    """
-    first = next(partitions, None)
-    if first is None:
-        return
+    parts: Iterable[list[str]], preset: str, arguments: argparse.Namespace
+) -> Iterator[list[str]]:
+    """Yields the translation of each part, in order; `preset` is the digest."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
     from ray.util import ActorPool
 
-    cores, local = arguments.cpus, arguments.address is None
+    local, workers = arguments.address is None, arguments.workers
     ray.init(
         address="local" if local else arguments.address,
-        num_cpus=arguments.workers * cores if local else None,
-        log_to_driver=False,
+        num_cpus=workers * arguments.cpus if local else None,
         logging_level="ERROR",
     )
     try:
         have = ray.cluster_resources()
-        for name, each in (("CPU", cores), ("GPU", arguments.gpus)):
-            needed = arguments.workers * each
-            if needed > have.get(name, 0):  # Ray would wait for ever
+        for name, each in (("CPU", arguments.cpus), ("GPU", arguments.gpus)):
+            if workers * each > have.get(name, 0):  # Ray would wait for ever
                 raise BadInput(
-                    f"{arguments.workers} workers need {needed:g} {name}s, and Ray has "
+                    f"{workers} workers need {workers * each:g} {name}s, and Ray has "
                     f"{have.get(name, 0):g}"
                 )
         worker = ray.remote(Worker).options(
-            num_cpus=cores,
+            num_cpus=arguments.cpus,
             num_gpus=arguments.gpus,
             max_restarts=-1,
             max_task_retries=ATTEMPTS - 1,
             runtime_env={"env_vars": _environment(arguments)},
         )
-        model = arguments.preset, preset, given(arguments, SEARCH)
-        pool = ActorPool([worker.remote(*model) for _ in range(arguments.workers)])
-        for partition in itertools.chain([first], partitions):
+        values = arguments.preset, preset, given(arguments, SEARCH)
+        pool = ActorPool([worker.remote(*values) for _ in range(workers)])
+        for part in parts:
             if not pool.has_free():
-                yield pool.get_next_unordered()
-            pool.submit(lambda actor, p: actor.translate.remote(*p), partition)
+                yield pool.get_next()
+            pool.submit(lambda actor, part: actor.translate.remote(part), part)
         while pool.has_next():
-            yield pool.get_next_unordered()
+            yield pool.get_next()
     except ray.exceptions.RayError as error:  # its last line is the most specific
         raise RuntimeError(str(error).strip().splitlines()[-1]) from error
     finally:
@@ -183,86 +143,24 @@ class Worker:
                 f"{expected}. Received: {found}"
             )
         self.model, self.search = zoo.load(preset), search
+        print(f"worker {os.getpid()} is ready", file=sys.stderr, flush=True)
 
-    def translate(
-        self, name: str, number: int, lines: list[str]
-    ) -> tuple[str, int, list[str], list[str]]:
-        """Translates a partition, a line each; a blank line gives an empty one."""
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
-            full = [line for line in lines if line.strip()]
-            texts = iter(self.model.translate(full, **self.search) if full else ())
+    def translate(self, lines: list[str]) -> list[str]:
+        """Translates lines; a blank one gives an empty one."""
+        full = [line for line in lines if line.strip()]
+        texts = iter(self.model.translate(full, **self.search) if full else ())
         # A translation stays on one line, whatever it contains.
-        done = [" ".join(next(texts).split("\n")) if x.strip() else "" for x in lines]
-        told = [f"done by process {os.getpid()} on {os.uname().nodename}"]
-        return name, number, done, told + [f"warning: {x.message}" for x in caught]
-
-
-# === Files ===
-
-
-def _outputs(inputs, output):
-    """The path of each input's output."""
-    paths = [output / Path(name).name for name in inputs] if inputs[1:] else [output]
-    for name in inputs:
-        if not Path(name).is_file():
-            raise BadInput(f"an input must be a file. Received: {name}")
-    whole = [Path(path).resolve() for path in (*inputs, *paths)]
-    if len(set(whole)) < len(whole):
-        raise BadInput(f"{output}: two files would have the same path")
-    if not output.absolute().parent.is_dir() or (not inputs[1:] and output.is_dir()):
-        raise BadInput(f"cannot write {output}: no such folder, or it is one")
-    if inputs[1:]:
-        output.mkdir(exist_ok=True)
-    return dict(zip(inputs, paths, strict=True))
-
-
-def _part(work, output, number):
-    return work / f"{output.name}.{number:010}"
-
-
-def _join(work, output, aside):
-    """Writes an output from its finished partitions."""
-    open_file = gzip.open if output.suffix == ".gz" else open
-    with open_file(aside, "wb") as file:
-        for path in sorted(work.glob(f"{glob.escape(output.name)}.{'[0-9]' * 10}")):
-            file.write(path.read_bytes())
-
-
-def _partitions(name, most):
-    """Yields the number of the first line, and the lines, of parts of a file."""
-    open_file: Any = gzip.open if name.endswith(".gz") else open
-    with open_file(name, "rt", encoding="utf-8", newline="\n") as file:
-        for number in itertools.count(1, most):
-            try:
-                lines = list(itertools.islice(file, most))
-            except _DAMAGED as error:
-                raise BadInput(f"{name}, after line {number - 1}: {error}") from error
-            if not lines:
-                return
-            yield number, [line.rstrip("\r\n") for line in lines]
-
-
-def _check_identity(path, identity):
-    """Refuses unfinished work of other inputs, options or weights."""
-    if path.exists():
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        for key, value in json.loads(json.dumps(identity)).items():
-            if stored.get(key) != value:
-                raise BadInput(
-                    f"{path.parent} holds unfinished work with another {key}: "
-                    f"{stored.get(key)}; --restart removes it. Received: {value}"
-                )
-    write_bytes(path, json.dumps(identity).encode())
+        return [" ".join(next(texts).split("\n")) if x.strip() else "" for x in lines]
 
 
 def _environment(arguments):
     """Environment of a worker: as many threads as cores, whatever the backend."""
-    names = ("OMP_NUM_THREADS", "NPROC")  # of PyTorch, and of XLA under JAX
-    names += ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
+    threads = ("OMP_NUM_THREADS", "NPROC")  # of PyTorch, and of XLA under JAX
+    threads += ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
+    backend = arguments.backend or os.environ.get("KERAS_BACKEND")
     return {
-        **dict.fromkeys(names, str(arguments.cpus)),
-        **({"KERAS_BACKEND": arguments.backend} if arguments.backend else {}),
+        **dict.fromkeys(threads, str(arguments.cpus)),
+        **({"KERAS_BACKEND": backend} if backend else {}),
         # Workers may share a GPU.
         "TF_FORCE_GPU_ALLOW_GROWTH": "true",
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
