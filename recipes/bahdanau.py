@@ -32,19 +32,20 @@ RECIPE = translators.translation_recipe(
     name="bahdanau",
     file=__file__,
     translator=translators.task("BahdanauTranslator"),
-    card=translators.card(
-        "Bahdanau et al. 2015, RNNsearch",
-        "Bidirectional GRU encoder and a GRU decoder that attends with its previous "
-        "state (additive score), reads the context in its gates and candidate, and "
-        "writes through a maxout layer, as in the paper, at a small size, with one "
-        "SentencePiece vocabulary for both languages instead of 30,000 words each, "
-        "dropout and label smoothing. Trained with Adam instead of the paper's "
-        "Adadelta.",
-        "Equations 5 and 6, and appendix A: the gated units, the decoder with the "
-        "context in both gates and the candidate, the deep output with maxout. The "
-        "readout takes the state before (s_{i-1}, as the appendix and the authors' "
-        "code do; equation 4 has s_i).",
-        {
+    card={
+        "title": "Bahdanau et al. 2015, RNNsearch",
+        "description": (
+            "Bidirectional GRU encoder, and a GRU decoder that attends with its "
+            "previous state (additive score), reads the context in its gates and "
+            "candidate, and writes through a maxout layer."
+        ),
+        "equations": (
+            "Equations 5 and 6, and appendix A: the gated units, the decoder with the "
+            "context in both gates and the candidate, the deep output with maxout. The "
+            "readout takes the state before (s_{i-1}, as the appendix and the authors' "
+            "code do; equation 4 has s_i)."
+        ),
+        "paper": {
             "title": (
                 "Neural Machine Translation by Jointly Learning to Align and Translate"
             ),
@@ -52,8 +53,7 @@ RECIPE = translators.translation_recipe(
             "year": 2015,
             "url": "https://arxiv.org/abs/1409.0473",
         },
-        [translators.SHORT],
-    ),
+    },
     scales={
         "tiny": translators.tiny(
             {

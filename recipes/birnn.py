@@ -134,7 +134,7 @@ def _run(run):
             results[split]["before"] = _score(run.start, data)["accuracy"]
         accuracies = {k: v for k, v in results[split].items() if isinstance(v, float)}
         run.say(f"{split}: {accuracies}")
-    if run.text or (run.scale_name == "small" and not run.settings.sentences):
+    if run.text or (run.arguments.scale == "small" and not run.settings.sentences):
         _write_card(run, tagger, results)
     return results
 
@@ -142,48 +142,37 @@ def _run(run):
 def _write_card(run, tagger, results):
     from zoo.data.word_corpora import UD_ENGLISH
 
-    if run.text:
-        told = "{} words as the file has them"
-        tags = len(tagger.preprocessor.get_vocabularies()["tags"])
-        description = f"{_ARCHITECTURE} It gives each word one of {tags} tags."
-        card = {"title": "Schuster & Paliwal 1997, BiRNN, a tagger"}
-        card["description"] = description
-    else:
-        told = "UPOS, {} words as the treebank has them"
-        results, card = {"test": results["test"]}, of_corpora(UD_ENGLISH)
+    name = "the file" if run.text else "the treebank"
+    if not run.text:
+        results = {"test": results["test"]}
+    signature = "{} words as {} has them"
     scores = [
-        run.score(UD_ENGLISH.name, split, "accuracy", 100 * x["accuracy"], words)
+        run.score(
+            UD_ENGLISH.name,
+            split,
+            "accuracy",
+            100 * x["accuracy"],
+            signature.format(x["words"], name),
+        )
         for split, x in results.items()
-        for words in [told.format(x["words"])]
     ]
     *_, last = results.values()
-    run.write_card(tagger, scores=scores, examples=last["worst"], **card)
+    corpus = {} if run.text else {"languages": ["en"], **of_corpora(UD_ENGLISH)}
+    run.write_card(tagger, scores=scores, examples=last["worst"], **corpus)
 
 
-_ARCHITECTURE = (
-    "Two chains of states, one from each side, that never feed each other, and one "
-    "output layer for both, as in the paper; here an LSTM in each direction over "
-    "words, which are read by their vectors and by a convolution over their letters."
-)
 _CARD = {
-    "title": "Schuster & Paliwal 1997, BiRNN, parts of speech of English",
+    "title": "Schuster & Paliwal 1997, BiRNN, a tagger",
     "description": (
-        f"{_ARCHITECTURE} It gives each word one of the 17 universal parts of speech."
+        "Two chains of states, one from each side, that never feed each other, and one "
+        "output layer for both, as in the paper; here an LSTM in each direction over "
+        "words, which are read by their vectors and by a convolution over their "
+        "letters."
     ),
     "equations": (
         "The two chains of states and their joint output layer, with LSTM cells "
         "instead of simple ones."
     ),
-    "intended_use": (
-        "Teaching, comparison of architectures, tests of serving; it tags English "
-        "texts like those of the web."
-    ),
-    "weaknesses": [
-        "No vectors of larger corpora: words that the treebank doesn't have are tagged "
-        "by their letters and neighbours alone.",
-        "Texts are cut into words by a few rules, which don't always agree with the "
-        "treebank's.",
-    ],
     "paper": {
         "title": "Bidirectional Recurrent Neural Networks",
         "authors": "Mike Schuster, Kuldip K. Paliwal",
@@ -191,7 +180,6 @@ _CARD = {
         "url": "https://doi.org/10.1109/78.650093",
     },
     "task": "tag",
-    "languages": ["en"],
 }
 
 

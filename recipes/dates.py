@@ -27,7 +27,6 @@ class Variant(NamedTuple):
     translator: str  # class in `zoo.models`
     family: str  # recipe of the paper's model, whose card has its equations
     title: str
-    description: str
     width: int  # units of the decoder in `tiny`
     rate: float  # highest learning rate
     model: dict[str, Any]  # arguments of the backbone, but for that width
@@ -38,7 +37,6 @@ VARIANTS = {
         "BahdanauTranslator",
         "bahdanau",
         "Bahdanau et al. 2015, RNNsearch by characters",
-        "A bidirectional GRU encoder and a GRU decoder with additive attention",
         32,
         5e-3,
         {
@@ -53,8 +51,6 @@ VARIANTS = {
         "LuongTranslator",
         "luong_global",
         "Luong et al. 2015, global attention by characters",
-        "A bidirectional LSTM encoder and an LSTM decoder with global attention (the "
-        "general score) and input feeding",
         64,
         1e-2,
         {
@@ -99,39 +95,17 @@ def recipe(file: str) -> Recipe:
         name,
         task(variant.translator),
         {"tiny": scale(variant.width), "small": scale(2 * variant.width)},
-        card(variant, family.card),
+        {
+            **family.card,
+            "title": f"{variant.title}, dates to ISO 8601",
+            "description": "Reads a date as people write it in English (British and "
+            "American), German, French or Spanish, and writes it as ISO 8601, one "
+            "piece for each character. Trained on generated dates of the years 1900 "
+            "to 2099.",
+        },
         file,
         own_text=False,  # single characters are for dates
     )
-
-
-def card(variant: Variant, family: dict[str, Any]) -> dict[str, Any]:
-    """Returns the card's metadata, of which the paper's own model has some."""
-    return {
-        "title": f"{variant.title}, dates to ISO 8601",
-        "description": (
-            "Reads a date as people write it in English (British and American), "
-            "German, French or Spanish, and writes it as ISO 8601. "
-            f"{variant.description}, one piece for each character, so small that the "
-            "alignments show where year, month and day are. Trained with Adam on "
-            "generated dates of the years 1900 to 2099."
-        ),
-        "equations": family["equations"],
-        "intended_use": (
-            "Teaching, and tests of serving. Any use is free. For work, a parser with "
-            "rules, such as dateutil's, also says when a text is no date."
-        ),
-        "weaknesses": [
-            "It writes a date for any text, and can't say that there is none, or that "
-            "a day doesn't exist.",
-            "Dates with slashes and the year last, 5/3/1999, were not in its training: "
-            "the British mean March, Americans May.",
-            "Years before 1900 and after 2099, misspelt months, other languages, and "
-            "years of two digits but after dots.",
-        ],
-        "paper": family["paper"],
-        "task": "translate",
-    }
 
 
 RECIPE = recipe(__file__)

@@ -112,6 +112,7 @@ def train(run: Any) -> dict[str, Any]:
         dict of split to its perplexity.
     """
     from zoo.analysis.evaluation import worst_continuations
+    from zoo.data.word_corpora import PTB
     from zoo.decoding.word_methods import perplexity_of
     from zoo.models import RecurrentCausalLM, RecurrentLMPreprocessor
     from zoo.training import Monitor, Plateau
@@ -147,16 +148,15 @@ def train(run: Any) -> dict[str, Any]:
         if run.start is not None:
             results[split]["before"] = perplexity(run.start, split)
     run.say(f"perplexities: {results}")
-    if run.text or (run.scale_name == "small" and settings.corpus == "ptb"):
+    if run.text or (run.arguments.scale == "small" and settings.corpus == "ptb"):
         run.write_card(
             task,
-            task="generate",
             scores=[
                 run.score("ptb", split, "perplexity", x["perplexity"], SIGNATURE)
                 for split, x in results.items()
             ],
             examples=worst_continuations(task, texts[split][:PROMPTS]),
-            **_card(run, tokenizer.vocabulary_size()),
+            **({} if run.text else {"languages": ["en"], **of_corpora(PTB)}),
         )
     return results
 
@@ -190,42 +190,6 @@ def _texts(run):
         best[split] = {"optimum": math.exp(-total / words)}
         count = min(count, 1000)
     return texts, best
-
-
-def _card(run, vocabulary):
-    from zoo.data.word_corpora import PTB
-
-    settings, own = run.settings, run.text is not None
-    words = f"{vocabulary:,}" if own else "the 10,000"
-    tapes = {
-        "call": f"Its tapes go over {settings.length} words. ",
-        "sentence": "Its tapes go over a sentence (over the words of a segment of "
-        f"{settings.length} that belong to it) and start with the last state. ",
-    }
-    description = (
-        f"A language model over {words} words{'' if own else ' of the Penn Treebank'}: "
-        f"word vectors of {settings.embedding_dim}, {settings.num_layers} recurrent "
-        f"layer of {settings.hidden_dim} units, softmax. "
-        + "The state is carried over from sentence to sentence. " * (not own)
-        + (tapes[settings.tapes] if settings.cell == "lstmn" else "")
-    )
-    if own:
-        title = f"{settings.cell.upper()}, a word language model"
-        return {"title": title, "description": description.strip()}
-    return {
-        "description": description
-        + "Trained with Adam and dropout instead of the SGD of Cheng et al. 2016.",
-        "intended_use": "Teaching and comparison of recurrent cells.",
-        "weaknesses": [
-            "Newspaper text of 1989 in lower case, without punctuation; rare words are "
-            "<unk> and numbers N.",
-            "It knows what is likely in a sentence, and nothing of facts.",
-            "The likeliest words (greedy search) soon go round in a circle, or end the "
-            "sentence at once; a sampler draws better ones.",
-        ],
-        "languages": ["en"],
-        **of_corpora(PTB),
-    }
 
 
 # === The recipes ===
@@ -268,10 +232,9 @@ LSTMN_SMALL = {
     "optimizer": Optimizer("adam", 3.5e-3, "linear", warmup=400, clip=5.0),
     "initializer_range": 0.15,
 }
-# The cards' metadata of each recipe.
+# The papers of the cells, with what a card says of the equations.
 CARDS: dict[str, dict[str, Any]] = {
     "lstm": {
-        "title": "LSTM, a word language model of the Penn Treebank",
         "equations": "The cell of 1997 with the forget gate of Gers et al. 2000, "
         "without peepholes.",
         "paper": {
@@ -282,7 +245,6 @@ CARDS: dict[str, dict[str, Any]] = {
         },
     },
     "gru": {
-        "title": "GRU, a word language model of the Penn Treebank",
         "equations": "Cho et al. 2014, equations 5 to 8: the reset gate before the "
         "product.",
         "paper": {
@@ -294,8 +256,7 @@ CARDS: dict[str, dict[str, Any]] = {
             "url": "https://arxiv.org/abs/1406.1078",
         },
     },
-    "lstmn_lm": {
-        "title": "LSTMN, a word language model of the Penn Treebank",
+    "lstmn": {
         "equations": "Cheng et al. 2016, section 3.2: hidden and memory tapes, "
         "intra-attention.",
         "paper": {
@@ -312,7 +273,7 @@ def recipe(file: str) -> Recipe:
     """Returns the recipe of a cell.
 
     Args:
-        file: the file that runs it, whose name is one of `CARDS`.
+        file: the file that runs it: `lstm.py`, `gru.py` or `lstmn_lm.py`.
     """
     name = Path(file).stem
     cell, lstmn = name.removesuffix("_lm"), name == "lstmn_lm"
@@ -327,6 +288,12 @@ def recipe(file: str) -> Recipe:
         train,
         file,
         classes={"model": MODEL, "loss": LOSS},
-        card=CARDS[name],
+        card={
+            "title": f"{cell.upper()}, a word language model",
+            "description": "Word vectors, a recurrent layer, whose state is carried "
+            "over from sentence to sentence, and a softmax over the words.",
+            "task": "generate",
+            **CARDS[cell],
+        },
         user_text=USER_TEXT,
     )

@@ -19,23 +19,25 @@ RECIPE = translators.translation_recipe(
     name="lstmn",
     file=__file__,
     translator=translators.task("LSTMNTranslator"),
-    card=translators.card(
-        "Cheng et al. 2016, LSTMN with deep fusion",
-        "Encoder and decoder are LSTMs that attend to all of their own past states; "
-        "the decoder's memory takes up the source's through a gate (deep attention "
-        "fusion), as in the paper, which describes this for two given sentences: "
-        "translation is this preset's. At a small size, with one SentencePiece "
-        "vocabulary for both languages, dropout and label smoothing.",
-        "Sections 3 and 4: LSTMNs that attend to their own past, and deep attention "
-        "fusion, whose gate lets the source's memory into the cell.",
-        {
+    card={
+        "title": "Cheng et al. 2016, LSTMN with deep fusion",
+        "description": (
+            "Encoder and decoder are LSTMs that attend to all of their own past "
+            "states; the source's memory enters the decoder's through a gate (deep "
+            "attention fusion). The paper describes this for two given sentences, "
+            "not for translation."
+        ),
+        "equations": (
+            "Sections 3 and 4: LSTMNs that attend to their own past, and deep "
+            "attention fusion, whose gate lets the source's memory into the cell."
+        ),
+        "paper": {
             "title": "Long Short-Term Memory-Networks for Machine Reading",
             "authors": "Jianpeng Cheng, Li Dong, Mirella Lapata",
             "year": 2016,
             "url": "https://arxiv.org/abs/1601.06733",
         },
-        [translators.SHORT, translators.LOOPS],
-    ),
+    },
     scales={
         "tiny": translators.tiny({"hidden_dim": 64, "embedding_dim": 32}),
         "small": translators.small(

@@ -1,7 +1,4 @@
-"""A word language model by LSTMN: a variant of language_models.py.
-
-Run: python recipes/lstmn_lm.py --scale tiny|small|paper
-"""
+"""A word language model by LSTMN: a variant of language_models.py."""
 
 from pathlib import Path
 

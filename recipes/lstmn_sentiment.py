@@ -16,11 +16,9 @@ without it, they are learned from the treebank's few words, which costs accuracy
 """
 
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 from zoo.checks import one_of
-from zoo.strings import counted
 from zoo.training import (
     ClassArguments,
     ConfigurationError,
@@ -149,7 +147,7 @@ def _backbone(run, tokenizer, classes):
         words = tokenizer.get_vocabulary()
         vectors = load_embeddings(settings.embeddings, words, settings.embedding_dim)
         vectors.assign_to(backbone.token_embedding)
-        run.say(f"word vectors for {vectors.coverage:.1%} of the words")
+        run.say(f"word vectors for {vectors.found.mean():.1%} of the words")
     return backbone
 
 
@@ -158,7 +156,8 @@ def work(run: Any) -> dict[str, Any]:
     import keras
     import numpy as np
 
-    from zoo.analysis.evaluation import sst_accuracy
+    from zoo.analysis.evaluation import sst_accuracy, worst_classes
+    from zoo.data.word_corpora import SST
     from zoo.decoding.word_methods import class_logits
     from zoo.models import RecurrentClassifierPreprocessor, SentimentClassifier
     from zoo.training import Monitor
@@ -194,54 +193,14 @@ def work(run: Any) -> dict[str, Any]:
         run.write_card(task, scores=scores)
     elif run.settings.labels != "generated":
         found["sst"] = sst_accuracy(task)
-        count = len(data["train"].texts)
-        run.write_card(task, **_sst_card(run, task, found["sst"], count))
+        scores = [
+            run.score("sst", "test", f"accuracy {x}", 100 * value, SIGNATURES[x])
+            for x, value in found["sst"].items()
+        ]
+        card = {"languages": ["en"], **of_corpora(SST)}
+        run.write_card(task, scores=scores, examples=worst_classes(task), **card)
     run.say(str(results))
     return results
-
-
-def _sst_card(run, task, accuracies, count):
-    """The card of a classifier of the treebank's sentences."""
-    from zoo.analysis.evaluation import worst_classes
-    from zoo.data.word_corpora import SST
-
-    settings, cell = run.settings, run.settings.cell.upper()
-    own = " that attends to all of its own past states" * (cell == "LSTMN")
-    words = (
-        f"words start from {Path(settings.embeddings).name}"
-        if settings.embeddings
-        else f"words are learned from the treebank's {counted(count, 'sentence')} "
-        "alone, without its phrases"
-    )
-    return {
-        "title": f"Cheng et al. 2016, {cell}, sentiment of sentences",
-        "description": (
-            f"Word vectors of {settings.embedding_dim}, "
-            f"{counted(settings.num_layers, f'{cell} layer')} of {settings.hidden_dim} "
-            f"units{own}, the mean of its states, a layer of rectified units and a "
-            f"softmax over the {len(task.backbone.classes)} classes. The paper starts "
-            "from GloVe's vectors of 840 billion words and reports 47.9 % of five "
-            f"classes and 87.0 % of two with two layers; here {words}."
-        ),
-        "intended_use": (
-            "Teaching: which words an LSTMN looks back at, and how little a treebank's "
-            "sentences teach of words."
-        ),
-        "weaknesses": [
-            "Words that are not in the treebank's training sentences are all one "
-            "unknown word. Spaces separate words, and punctuation is one: `a good film "
-            ".`",
-            "Negation: `a film that is never funny and not once moving .` is very "
-            "positive to it. Irony, and anything unlike English film reviews.",
-        ],
-        "languages": ["en"],
-        **of_corpora(SST),
-        "scores": [
-            run.score("sst", "test", f"accuracy {x}", 100 * value, SIGNATURES[x])
-            for x, value in accuracies.items()
-        ],
-        "examples": worst_classes(task),
-    }
 
 
 _CARD = {

@@ -28,7 +28,6 @@ class Variant(NamedTuple):
     score: str
     words: str  # the attention in words, for the card
     equations: str  # the paper's for it
-    weaknesses: tuple[str, ...] = ()
     # Whether the encoder reads in both directions at `small`, `tatoeba` and `multi30k`.
     # At `tiny` and `paper` it never does, as in the paper.
     bidirectional: bool = True
@@ -43,7 +42,6 @@ VARIANTS = {
         "Local attention with predictive alignment (equations 9 and 10, section 3.2), "
         "inside its window equation 7 with the general score; the Gaussian's product "
         "is not renormalised",
-        (translators.SHORT,),
     ),
     "luong_local_m": Variant(
         "local_m",
@@ -51,14 +49,12 @@ VARIANTS = {
         "local monotonic attention (local-m), the general score",
         "Local attention with monotonic alignment, p_t = t (section 3.2), inside its "
         "window equation 7 with the general score",
-        (translators.SHORT,),
     ),
     "luong_global": Variant(
         "global",
         "general",
         "global attention, the general score",
         GLOBAL + "general score",
-        (translators.SHORT,),
     ),
     "luong_dot": Variant(
         "global", "dot", "global attention, the dot score", GLOBAL + "dot score"
@@ -69,7 +65,6 @@ VARIANTS = {
         "global attention, the concat score",
         GLOBAL + "concat score, whose W_a reads both states as printed (the authors' "
         "code leaves the source's half the identity)",
-        (translators.SHORT,),
     ),
     "luong_location": Variant(
         "location",
@@ -77,11 +72,6 @@ VARIANTS = {
         "location-based attention",
         "Global attention by the location score (equation 8), which never looks at "
         "the source's states",
-        (
-            "It can attend to the first 50 pieces of a source only.",
-            translators.SHORT,
-            translators.LOOPS,
-        ),
     ),
     # Here the encoder reads the source only from its last word to its first, whatever
     # the scale. Its state at "the" in "a dog runs in the snow" has just read "snow" and
@@ -91,9 +81,8 @@ VARIANTS = {
     "luong_reversed": Variant(
         "global",
         "general",
-        "global attention, the general score",
+        "global attention, the general score, the encoder as in the paper",
         GLOBAL + "general score",
-        ("Its alignments mostly lie one word to the left of the word translated.",),
         bidirectional=False,
     ),
 }
@@ -125,7 +114,6 @@ def recipe(file: str) -> Recipe:
     kind = {"attention": variant.attention, "score": variant.score}
     both = {"bidirectional": variant.bidirectional}
     everyday = {**kind, **LAYERS, **both, "dropout": 0.1, "readout_dropout": 0.1}
-    title = f"Luong et al. 2015, {variant.words}"
     return translators.translation_recipe(
         name,
         translators.task("LuongTranslator"),
@@ -151,17 +139,14 @@ def recipe(file: str) -> Recipe:
             ),
             "paper": translators.paper(SGD, 12, {"batch_size": 128}, kind),
         },
-        translators.card(
-            title if variant.bidirectional else f"{title}, the encoder as in the paper",
-            f"Stacked LSTM encoder and decoder with {variant.words}, input feeding "
-            f"{BOTH if variant.bidirectional else BACKWARDS}. At a small size, with "
-            "one SentencePiece vocabulary for both languages instead of 50,000 words "
-            "each. Trained with Adam and label smoothing instead of the paper's SGD.",
-            f"{variant.equations}; the attentional vector (equations 5 and 6); input "
-            "feeding (section 3.3).",
-            PAPER,
-            variant.weaknesses,
-        ),
+        {
+            "title": f"Luong et al. 2015, {variant.words}",
+            "description": f"Stacked LSTM encoder and decoder with {variant.words}, "
+            "and input feeding.",
+            "equations": f"{variant.equations}; the attentional vector (equations 5 "
+            "and 6); input feeding (section 3.3).",
+            "paper": PAPER,
+        },
         file,
     )
 
@@ -172,15 +157,3 @@ PAPER = {
     "year": 2015,
     "url": "https://arxiv.org/abs/1508.04025",
 }
-# The directions of the encoder, for the card.
-BOTH = (
-    "and an encoder that reads in both directions, each with half of the cells. The "
-    "paper's reads backwards only: its state at a word has just read the word that "
-    "follows, so that attention may peak one word to the left of the word translated "
-    "(as in the preset luong_reversed)"
-)
-BACKWARDS = (
-    "and a source that is read backwards only, as in the paper. The encoder's state at "
-    "a word has just read the word that follows, so that attention may peak one word "
-    "to the left of the word translated"
-)

@@ -1,7 +1,4 @@
-"""Luong et al. 2015, global attention, concat score: a variant of luong.py.
-
-Run: python recipes/luong_concat.py --scale tiny|small|tatoeba|multi30k|paper
-"""
+"""Luong et al. 2015, global attention, concat score: a variant of luong.py."""
 
 from pathlib import Path
 

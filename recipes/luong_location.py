@@ -1,7 +1,4 @@
-"""Luong et al. 2015, location-based attention: a variant of luong.py.
-
-Run: python recipes/luong_location.py --scale tiny|small|tatoeba|multi30k|paper
-"""
+"""Luong et al. 2015, location-based attention: a variant of luong.py."""
 
 from pathlib import Path
 

@@ -21,19 +21,19 @@ RECIPE = translators.translation_recipe(
     name="rnn_encoder_decoder",
     file=__file__,
     translator=translators.task("RNNEncoderDecoderTranslator"),
-    card=translators.card(
-        "Cho et al. 2014, RNN Encoder–Decoder",
-        "A GRU reads the source into one vector, which enters the gates, the "
-        "candidate and the maxout output of a GRU decoder at every step, without "
-        "attention, as in the paper, at a small size, with one SentencePiece "
-        "vocabulary for both languages instead of 15,000 words each, dropout and "
-        "label smoothing. Trained with Adam instead of the paper's Adadelta, on "
-        "sentences instead of phrases.",
-        'Equations 5 to 8 and the appendix, as printed (variant "paper"): the '
-        "context in both gates, the candidate and the maxout output; in the decoder "
-        "the reset gate scales the candidate's context too. Without the low-rank "
-        "factors of section 4.1.",
-        {
+    card={
+        "title": "Cho et al. 2014, RNN Encoder–Decoder",
+        "description": (
+            "A GRU reads the source into one vector, which enters the gates, the "
+            "candidate and the maxout output of a GRU decoder at every step, "
+            "without attention. The paper trains on phrases."
+        ),
+        "equations": (
+            'Equations 5 to 8 and the appendix, as printed (variant "paper"): the '
+            "context in both gates, the candidate and the maxout output; in the "
+            "decoder the reset gate scales the candidate's context too."
+        ),
+        "paper": {
             "title": (
                 "Learning Phrase Representations using RNN Encoder–Decoder for "
                 "Statistical Machine Translation"
@@ -45,13 +45,7 @@ RECIPE = translators.translation_recipe(
             "year": 2014,
             "url": "https://arxiv.org/abs/1406.1078",
         },
-        [
-            "All of the source is in one vector: the translation is often about "
-            "something else, of short sentences too, and loses numbers.",
-            translators.SHORT,
-            translators.LOOPS,
-        ],
-    ),
+    },
     scales={
         "tiny": translators.tiny(
             {

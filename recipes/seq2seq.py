@@ -19,27 +19,23 @@ RECIPE = translators.translation_recipe(
     name="seq2seq",
     file=__file__,
     translator=translators.task("Seq2SeqTranslator"),
-    card=translators.card(
-        "Sutskever et al. 2014, sequence to sequence",
-        "A deep LSTM reads the source backwards, its final states start another one "
-        "that writes, without attention, as in the paper, at a small size, with one "
-        "SentencePiece vocabulary for both languages instead of 160,000 and 80,000 "
-        "words, dropout and label smoothing. Trained with Adam instead of the paper's "
-        "SGD.",
-        "Equation 1; the source reversed (section 3.3), all layers' last states "
-        "handed over, LSTMs without peepholes; at the small size with biases, 1 at the "
-        "start in the forget gates.",
-        {
+    card={
+        "title": "Sutskever et al. 2014, sequence to sequence",
+        "description": (
+            "A deep LSTM reads the source backwards, and its final states start "
+            "another one that writes, without attention."
+        ),
+        "equations": (
+            "Equation 1; the source reversed (section 3.3), all layers' last states "
+            "handed over, LSTMs without peepholes."
+        ),
+        "paper": {
             "title": "Sequence to Sequence Learning with Neural Networks",
             "authors": "Ilya Sutskever, Oriol Vinyals, Quoc V. Le",
             "year": 2014,
             "url": "https://arxiv.org/abs/1409.3215",
         },
-        [
-            "All of the source is in the final states: the translation is often about "
-            "something else, of short sentences too, and loses numbers."
-        ],
-    ),
+    },
     scales={
         "tiny": translators.tiny(
             {"num_layers": 1, "hidden_dim": 128, "embedding_dim": 32},

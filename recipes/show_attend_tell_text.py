@@ -23,17 +23,20 @@ RECIPE = translators.translation_recipe(
     name="show_attend_tell_text",
     file=__file__,
     translator=translators.task("ShowAttendTellTranslator"),
-    card=translators.card(
-        "Xu et al. 2015, hard attention over text",
-        "An LSTM decoder that looks at one place at a time, drawn at random in "
-        "training (the paper's estimator with a moving baseline and an entropy term), "
-        "with the gate β and the doubly stochastic penalty, over a bidirectional LSTM "
-        "encoder of text instead of the paper's convolutional net of images.",
-        "The LSTM with the context in its gates, hard attention with the estimator, "
-        "the moving baseline and the entropy term of section 4.1, the gate β and the "
-        "doubly stochastic penalty of section 4.2.1.",
-        IMAGES.CARD["paper"],
-    ),
+    card={
+        "title": "Xu et al. 2015, hard attention over text",
+        "description": (
+            "An LSTM decoder that looks at one place at a time, drawn at random in "
+            "training, over a bidirectional LSTM encoder of text instead of the "
+            "paper's convolutional net of images."
+        ),
+        "equations": (
+            "The LSTM with the context in its gates, the estimator, the moving "
+            "baseline and the entropy term of section 4.1, the gate β and the doubly "
+            "stochastic penalty of section 4.2.1."
+        ),
+        "paper": IMAGES.PAPER,
+    },
     scales={
         "tiny": translators.tiny(
             {

@@ -31,17 +31,19 @@ RECIPE = translators.translation_recipe(
     name="transformer",
     file=__file__,
     translator=translators.task("TransformerTranslator"),
-    card=translators.card(
-        "Vaswani et al. 2017, Transformer",
-        "Encoder and decoder of multi-head attention and feed-forward layers, with "
-        "sinusoidal positions and one matrix for all word vectors and the output, as "
-        "in the paper, at a small size. Layer normalisation stands before each "
-        "sub-layer, which needs a shorter warm-up. Its rate rises and falls linearly "
-        "instead of by the paper's inverse square root.",
-        "Equations 1 and 2, multi-head attention (section 3.2.2), sinusoidal "
-        "positions (3.5), one matrix for all word vectors and the output (3.4). "
-        "Pre-norm, as the authors' later code has it; the paper prints post-norm.",
-        {
+    card={
+        "title": "Vaswani et al. 2017, Transformer",
+        "description": (
+            "Encoder and decoder of multi-head attention and feed-forward layers, "
+            "with sinusoidal positions and one matrix for all word vectors and the "
+            "output."
+        ),
+        "equations": (
+            "Equations 1 and 2, multi-head attention (section 3.2.2), sinusoidal "
+            "positions (3.5), one matrix for all word vectors and the output (3.4). "
+            "Pre-norm, as the authors' later code has it; the paper prints post-norm."
+        ),
+        "paper": {
             "title": "Attention Is All You Need",
             "authors": (
                 "Ashish Vaswani, Noam Shazeer, Niki Parmar, Jakob Uszkoreit, Llion "
@@ -50,8 +52,7 @@ RECIPE = translators.translation_recipe(
             "year": 2017,
             "url": "https://arxiv.org/abs/1706.03762",
         },
-        [translators.SHORT, translators.LOOPS],
-    ),
+    },
     scales={
         "tiny": translators.tiny(
             {

@@ -38,4 +38,4 @@ def test_a_damaged_file(run, tmp_path, name, seed):
             damaged.train()
             damaged.finish()
         except CheckpointError as error:
-            assert name in str(error) and "--restart" in str(error)
+            assert name in str(error)

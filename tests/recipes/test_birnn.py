@@ -23,7 +23,7 @@ def test_the_tiny_recipe_learns_and_its_preset_tags(tmp_path):
     def work(run):  # a card too, which is made for the treebank alone
         results = recipe._run(run)
         with pytest.warns(UserWarning, match="has no card.json"):
-            tagger = zoo.load(run.path("preset", "birnn"))
+            tagger = zoo.load(run.preset)
         recipe._write_card(run, tagger, results)
         return results
 
@@ -38,7 +38,7 @@ def test_the_tiny_recipe_learns_and_its_preset_tags(tmp_path):
     card = read_card(folder)
     assert card.architecture == "BiRNNTagger" and card.task == "tag"
     assert card.sizes["parameters"] == tagger.count_params()
-    assert card.recipe.endswith("python recipes/birnn.py --scale tiny --seed 1")
+    assert card.recipe.endswith("zoo train birnn --scale tiny --seed 1")
     accuracy = results["test"]["accuracy"]
     assert card.scores[0]["value"] == round(100 * accuracy, 4)
     # As scored: with the weights as they are stored, on other sentences.

@@ -7,47 +7,45 @@ import pytest
 
 from zoo.data import list_corpora
 from zoo.data.word_corpora import PTB, SST, UD_ENGLISH
+from zoo.training import Arguments
 from zoo.training.card_metadata import LICENCES, of_corpora, origin, training_command
 
 pytestmark = pytest.mark.backend_free
 
 
-def run(plans=((0, 3, "jax", "abc"),), done=3, best=2, epochs=3, **others):
+def run(plans=((0, 3, "jax", "abc"),), weights=None, **arguments):
     """A run that `origin` can read; plans: (first epoch, epochs, backend, commit)."""
-    checkpoint = SimpleNamespace(
-        plans=plans, seconds=3600.0, epochs=done, best_epoch=best
+    saved = SimpleNamespace(plans=plans, seconds=3600.0, epochs=3, best_epoch=1)
+    arguments = Arguments("", scale="small", **arguments)
+    return SimpleNamespace(
+        name="tiny",
+        recipe=SimpleNamespace(name="tiny"),
+        loop=SimpleNamespace(checkpoint=saved),
+        arguments=arguments,
+        weights=weights,
+        text=None if arguments.train is None else "text",
+        start=None,
+        **{k: getattr(arguments, k) for k in ("seed", "limit", "precision")},
     )
-    fields = {"precision": "float32", "changes": (), "seed": 1, "scale_name": "small"}
-    fields |= dict.fromkeys(("limit", "weights", "text", "start", "arguments"))
-    fields |= {"name": "tiny", "recipe": SimpleNamespace(name="tiny")}
-    fields["loop"] = SimpleNamespace(checkpoint=checkpoint, epochs=epochs)
-    return SimpleNamespace(**{**fields, **others})
 
 
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({}, "3 epochs"),
-        ({"best": 1}, "3 epochs, weights of epoch 2"),
-        ({"done": 3, "epochs": 9}, "3 of 9 epochs"),
-        ({"weights": "the mean of 2 epochs"}, "3 epochs, the mean of 2 epochs"),
-    ],
-)
-def test_the_time_tells_how_many_epochs_and_whose_weights(options, text):
-    assert origin(run(**options))["training_time"] == f"60 minutes, {text}"
+def test_the_time_tells_how_many_epochs_and_whose_weights():
+    assert origin(run())["training_time"] == "60 minutes, 3 epochs, weights of epoch 2"
+    assert origin(run(weights="the mean"))["training_time"].endswith(", the mean")
 
 
-def test_a_command_for_each_plan():
+def test_the_command_has_all_choices_and_no_folders():
     plans = [(0, 5, "jax", "abc"), (2, 3, "torch", "def")]
-    found = run(plans, changes=("epochs=3", "model.score=a b"), precision="mixed")
-    words = "python recipes/tiny.py --scale small --seed 1 --precision mixed --set "
-    words += "'model.score=a b' --epochs"
+    changes = ["epochs=3", "model.score=a b"]
+    found = run(plans, changes=changes, precision="mixed_float16", limit=9)
     assert training_command(found) == (
-        f"KERAS_BACKEND=jax {words} 5 (epochs done: 2), then "
-        f"KERAS_BACKEND=torch {words} 3"
+        "KERAS_BACKEND=torch zoo train tiny --scale small --seed 1 --limit 9 "
+        "--precision mixed_float16 --set epochs=3 --set 'model.score=a b' (in 2 parts)"
     )
     assert origin(found)["commit"] == "abc, def"
-    assert "--epochs" not in training_command(run())
+    found = run(train=[["/a/b.en", "/a/b.de"]], test=["c.tsv"], columns=["x", 2])
+    words = "--train b.en b.de --test c.tsv --columns x,2 --scale small --seed 1"
+    assert training_command(found) == f"KERAS_BACKEND=jax zoo train tiny {words}"
 
 
 def test_every_corpus_leaves_a_known_licence():

@@ -15,7 +15,6 @@ from zoo.training import (
     translation_recipe,
 )
 from zoo.training.config import read_configuration, write_configuration
-from zoo.training.recipes.arguments import TEXT
 
 pytestmark = pytest.mark.backend_free
 
@@ -40,36 +39,22 @@ def written(tmp_path):
 def test_it_tells_of_everything_that_a_run_is_made_of(written):
     backend = keras.backend.backend()
     assert written["recipe"] == {"name": "my_recipe", "file": os.path.abspath(__file__)}
-    assert written["arguments"] == {
-        "scale": "tiny",
-        "seed": 3,
-        "precision": "float32",
-        "limit": None,
-        "distribute": "none",
-        **dict.fromkeys(TEXT),
-        "keep_all": False,
-    }
-    assert written["set"] == ["pairs=9"]
+    assert written["arguments"].items() >= {"scale": "tiny", "seed": 3}.items()
+    assert not set(config.UNRECORDED) & set(written["arguments"])
+    assert written["set"] == ["pairs=9"] and written["command"] == "zoo train my_recipe"
     assert written["hyper_parameters"]["model"] == {"hidden_dim": 8}
     assert written["hyper_parameters"]["optimizer"]["learning_rate"] == 0.1
     assert written["backend"] == backend and backend in written["versions"]
-    assert written["versions"]["keras"] == keras.__version__
     assert written["versions"]["python"] == sys.version.split()[0]
     assert written["commit"] == config.commit()
     assert written["machine"].endswith(config.cpu())
-    assert written["command"] == "zoo train my_recipe"
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '"x"', '{"recipe": 3}'])
-def test_a_damaged_file_is_refused_with_its_name(tmp_path, content):
+@pytest.mark.parametrize("content", ["", "[]", "{}", "recipe", "set", "backend"])
+def test_a_damaged_file_is_refused_with_its_name(tmp_path, written, content):
+    if content in written:
+        content = json.dumps({**written, content: 7})
     (tmp_path / "config.json").write_text(content)
-    with pytest.raises(ConfigurationError, match="config.json is damaged"):
-        read_configuration(tmp_path)
-
-
-@pytest.mark.parametrize("key", ["recipe", "arguments", "set", "backend"])
-def test_an_incomplete_file_is_refused(tmp_path, written, key):
-    (tmp_path / "config.json").write_text(json.dumps({**written, key: 7}))
     with pytest.raises(ConfigurationError, match="config.json is damaged"):
         read_configuration(tmp_path)
 

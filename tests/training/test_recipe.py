@@ -49,7 +49,7 @@ class Calls:
 
     def __call__(self, run):
         self.runs.append(run)
-        run._write_configuration()
+        config.write_configuration(run, run._command)
         if self.error:
             raise self.error
 
@@ -74,7 +74,7 @@ def test_by_default_it_is_the_tiny_scale_in_a_folder_of_its_own(
     for run in calls.runs:
         assert run.recipe is calls.recipe and run.settings == SCALE
         assert run.output == Path("runs", "my_recipe-tiny") and run.output.is_dir()
-        assert (run.scale_name, run.seed, run.limit) == ("tiny", 1, None)
+        assert (run.arguments.scale, run.seed, run.limit) == ("tiny", 1, None)
 
 
 def test_arguments_reach_the_run_and_its_configuration(calls, tmp_path):
@@ -86,38 +86,22 @@ def test_arguments_reach_the_run_and_its_configuration(calls, tmp_path):
     loss = {"smoothing": 0.1}
     changes = {"epochs": 2, "max_length": 8, "loss": loss}
     assert run.settings == dataclasses.replace(calls.recipe.scales["small"], **changes)
-    assert (run.scale_name, run.output, run.seed) == ("small", folder, 7)
+    assert (run.arguments.scale, run.output, run.seed) == ("small", folder, 7)
     assert run.limit == 100 and run.arguments.finish is True
     told = read_configuration(folder)
     found = ["max_length=8", "loss.smoothing=0.1", "epochs=2"]
-    assert told["set"] == run.changes == found
+    assert told["set"] == run.arguments.changes == found
     assert told["hyper_parameters"]["loss"] == loss
     assert told["command"].startswith("zoo train my_recipe --scale small --seed 7 ")
-
-
-def test_restart_removes_what_an_earlier_run_left(calls, tmp_path):
-    files = {"checkpoint.npz", "best.weights.h5", "tokenizer.spm", "log.csv"}
-    files |= {"samples.jsonl", "config.json", "mine.txt"}
-    assert calls.start("--output", tmp_path) == 0
-    for name in files - {"config.json"}:
-        (tmp_path / name).write_text("old")
-    assert calls.start("--output", tmp_path) == 2  # they are no checkpoint
-    assert {path.name for path in tmp_path.iterdir()} == files
-    assert calls.start("--restart", "--output", tmp_path) == 0
-    assert {path.name for path in tmp_path.iterdir()} == {"config.json", "mine.txt"}
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("--epochs 0", "--epochs: must be at least 1. Received: 0"),
-        ("--limit -3", "--limit: must be at least 1. Received: -3"),
+        ("--epochs 0", "--epochs: must be at least 1"),
         ("--scale huge", "invalid choice: 'huge'"),
-        ("--precision float64", "invalid choice: 'float64'"),
-        ("--seed x", "invalid integer value: 'x'"),
-        ("--seed 4294967296", r"--seed: must be below 2 \*\* 32. Received: 4294967296"),
-        ("extra", "unrecognized arguments: extra"),
-        ("--set epoch=3", "did you mean epochs"),
+        ("--seed 4294967296", r"--seed: must be at least 0 and below 2 \*\* 32"),
+        ("--set epoch=3", "key is one of .*epochs"),
         ("--set batch.batch_size=0", "error: batch: `batch_size` must be"),
         ("--set average.keep=0", "error: average: `keep` must be"),
     ],
@@ -160,14 +144,11 @@ def test_an_output_that_cannot_be_written_is_bad_input(calls, capsys, output):
 
 
 def test_a_folder_in_which_another_run_is_at_work_is_bad_input(calls, tmp_path, capsys):
-    kept = tmp_path / "checkpoint.npz"
-    kept.write_bytes(b"theirs")
-    options = "--restart", "--output", tmp_path
     with config.only_run_in(tmp_path):
-        assert calls.start(*options) == 2
+        assert calls.start("--output", tmp_path) == 2
     assert f"another run is using {tmp_path}" in capsys.readouterr().err
-    assert not calls.runs and kept.read_bytes() == b"theirs"
-    assert calls.start(*options) == 0
+    assert not calls.runs
+    assert calls.start("--output", tmp_path) == 0
 
 
 ONE_OF_A_FAMILY = (
@@ -189,12 +170,11 @@ def test_help_needs_no_backend():
     command = [sys.executable, "-c", code, *ONE_OF_A_FAMILY]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("--restart") == 2 * len(ONE_OF_A_FAMILY)
+    assert done.stdout.count("--finish") == 2 * len(ONE_OF_A_FAMILY)
 
 
-@pytest.mark.parametrize("precision", ["float32", "mixed_bfloat16", "mixed_float16"])
-def test_precision_holds_for_the_run_and_no_longer(calls, tmp_path, precision):
-    around = keras.config.dtype_policy().name
+def test_precision_holds_for_the_run_and_no_longer(calls, tmp_path):
+    around, precision = keras.config.dtype_policy().name, "mixed_bfloat16"
     calls.error = FloatingPointError("The loss is nan")
     assert calls.start("--precision", precision, "--output", tmp_path) == 1
     assert calls.runs[0].precision == precision
@@ -232,7 +212,7 @@ def test_resume_takes_another_number_of_epochs(calls, begun):
     scale = run.settings
     assert (scale.epochs, scale.patience, scale.max_length) == (9, 2, 9)
     assert run.arguments.finish is True
-    assert run.changes == ["max_length=9", "epochs=9", "patience=2"]
+    assert run.arguments.changes == ["max_length=9", "epochs=9", "patience=2"]
 
 
 @pytest.mark.parametrize(
@@ -242,8 +222,6 @@ def test_resume_takes_another_number_of_epochs(calls, begun):
         ("--scale tiny", "another run: its scale differs"),
         ("--limit 9", "another run: its limit differs"),
         ("--set pairs=3", "another run: its settings.pairs differs"),
-        ("--restart", "--resume takes no --restart"),
-        ("--output other", "--resume takes no --output"),
     ],
 )
 def test_resume_refuses_other_choices(calls, begun, capsys, options, message):
@@ -326,18 +304,5 @@ def test_recipes_name_themselves_and_have_all_scales(name):
     for scale in found.scales.values():
         clips = scale.optimizer(100, scale.epochs).global_clipnorm
         assert clips or (name == "transformer" and scale is found.scales["paper"])
-    if name in {card.name for card in zoo.list_presets()}:
-        told = zoo.presets.card.read_card(ROOT / "savedmodels" / name).weaknesses
-        own = found.card["weaknesses"]
-        assert told[: len(own)] == own
     backbone_cls = found.classes["model"].load()
     backbone_cls(vocabulary_size=30, **found.scales["tiny"].model)
-
-
-@pytest.mark.backend_free
-def test_a_card_of_tatoeba_keeps_what_a_variant_does_badly():
-    recipe = load_recipe("luong_location").RECIPE
-    card, changed = recipe.card, recipe.extra_presets["tatoeba"](recipe.card)
-    assert changed["weaknesses"][:3] == card["weaknesses"][:3]
-    assert "captions of pictures" in changed["weaknesses"][3]
-    assert "captions" not in changed["intended_use"]

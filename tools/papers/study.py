@@ -15,6 +15,7 @@ import argparse
 import datetime
 import json
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -31,7 +32,7 @@ from tools.papers.counts import MEASURES, bleu_counts, pack, reading_counts
 from tools.papers.reproduce import DECODING, TRAINING, digest_of_zoo
 from tools.papers.study_table import append, read
 from zoo.backend import configured_backend
-from zoo.training.config import checkpoints, clear, commit, cpu, to_jsonable
+from zoo.training.config import checkpoints, commit, cpu, to_jsonable
 
 
 def main(argv=None):
@@ -129,8 +130,17 @@ def run(name, seed, work):
     except interrupts.Interrupted as stop:
         print(f"{name}, seed {seed}: {stop}. The same command goes on", file=sys.stderr)
         return stop.exit_code
-    clear(work / f"{name}-{seed}")  # all but the preset
+    clear(work / f"{name}-{seed}")
     return 0
+
+
+def clear(folder):
+    """Removes all of a run but its preset."""
+    for path in folder.glob("*"):
+        if path.is_file():
+            path.unlink()
+        elif path.name != "preset":
+            shutil.rmtree(path)
 
 
 def _row(name, seed, work):

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from zoo.cli.common import BadInput, Parser
 from zoo.cli.presets import card_of, find_preset
-from zoo.strings import did_you_mean
 from zoo.training.config import read_configuration
 from zoo.training.recipe import load_recipe
 from zoo.training.train_by_name import recipes
@@ -18,22 +17,15 @@ EXAMPLE = "zoo train luong_local --train my.en my.de --output runs/mine"
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the arguments of `zoo train` to its parser."""
     command.usage = (
-        "zoo train RECIPE [argument of the recipe ...]\n"
+        "zoo train RECIPE [--scale SCALE] [--set KEY=VALUE ...] [...]\n"
         "       zoo train RECIPE --train my.en my.de [--valid FILE ...] [--test ...]\n"
         "       zoo train --from PRESET --train my.en my.de [...]\n"
         "       zoo train --resume DIR [--epochs N] [--finish]\n"
         "       zoo train --list"
     )
     command.add_argument("recipe", metavar="RECIPE", help="name, or path of a .py file")
-    command.add_argument(
-        "options",
-        metavar="...",
-        nargs=argparse.REMAINDER,
-        help="arguments of the recipe, as --scale small --set model.hidden_dim=512 "
-        "(all of them: zoo train RECIPE --help); --resume DIR resumes the run in DIR "
-        "(of your own recipe: zoo train FILE.py --resume DIR), --list prints the names "
-        "of the recipes",
-    )
+    text = "arguments of the recipe; zoo train RECIPE --help describes them"
+    command.add_argument("options", metavar="...", nargs=argparse.REMAINDER, help=text)
 
 
 def with_recipe(words: list[str]) -> list[str]:
@@ -63,8 +55,8 @@ def _recipe(name):
         return Path(name)
     if name not in recipes():
         raise BadInput(
-            f"no recipe {name!r}{did_you_mean(name, recipes())}; allowed are the path "
-            f"of a .py file and the names [{', '.join(recipes())}]"
+            f"a recipe is the path of a .py file or one of [{', '.join(recipes())}], "
+            f"received {name!r}"
         )
     return recipes()[name]
 
@@ -74,23 +66,18 @@ def _recipe_of_options(options):
     parser = Parser(prog="zoo train", add_help=False)
     parser.add_argument("--resume", metavar="DIR")
     parser.add_argument("--from", dest="start", metavar="PRESET")
-    given = parser.parse_known_args(options)[0]
+    given, names = parser.parse_known_args(options)[0], []
     if given.resume is not None:
-        name, names = given.resume, [read_configuration(given.resume)["recipe"]["name"]]
+        names = [read_configuration(given.resume)["recipe"]["name"]]
     elif given.start is not None:
         # The command that trained it: "python recipes/NAME.py …" or "zoo train NAME …".
-        name, card = given.start, card_of(find_preset(given.start))
+        card = card_of(find_preset(given.start))
         names = re.findall(r"\w+", card.recipe) if card else []
-    else:
-        raise BadInput(
-            "train needs a recipe before its options, --from PRESET or --resume DIR; "
-            f"the recipes are [{', '.join(recipes())}], or the path of a .py file"
-        )
     for word in names:
         if word in recipes():
             return word
     # A folder must not determine which other code runs.
     raise BadInput(
-        f"the recipe of {name} is not one of zoo's [{', '.join(recipes())}]: give it, "
-        f"as in zoo train FILE.py {' '.join(options)}"
+        "give the recipe, as in zoo train FILE.py "
+        f"{' '.join(options)}; zoo's are [{', '.join(recipes())}]"
     )

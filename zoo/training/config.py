@@ -24,13 +24,8 @@ CACHE = "tokenised"  # the folder of a user's own text as ids
 MODELS = "models"  # holds a folder for each of several models of a run
 # These may change when a run is resumed, and are no part of its identity.
 MAY_CHANGE_ON_RESUME = ("epochs", "patience", "average", "samples")
-_FOLDERS = ("epoch_weights", "tensorboard", CACHE, MODELS)
-_FILES = (
-    *("checkpoint.npz", "best.weights.h5", "tokenizer.spm", "log.csv"),
-    *("samples.jsonl", FILE, "results.json", "report.html"),
-)
 # Arguments that `config.json` doesn't keep: others hold them, or they are for once.
-UNRECORDED = ("output", "changes", "restart", "finish")
+UNRECORDED = ("output", "changes", "finish")
 _PACKAGES = ("keras", "keras-hub", "numpy", "sentencepiece", "sacrebleu")
 
 
@@ -71,14 +66,6 @@ def checkpoints(output: str | os.PathLike[str]) -> list[Path]:
     return [*Path(output).glob("checkpoint.npz"), *models]
 
 
-def clear(output: str | os.PathLike[str]) -> None:
-    """Removes the files of an earlier run, so that none of them is reused."""
-    for name in _FOLDERS:
-        shutil.rmtree(Path(output, name), ignore_errors=True)
-    for name in _FILES:
-        Path(output, name).unlink(missing_ok=True)
-
-
 def say(name: str, text: str) -> None:
     """Prints a line about a run to standard error, after the name of its recipe."""
     print(f"[{name}] {text}", file=sys.stderr, flush=True)
@@ -96,8 +83,8 @@ def write_configuration(run: Any, command: str) -> None:
     configuration = {
         "recipe": {"name": recipe.name, "file": file},
         "arguments": {k: v for k, v in arguments.items() if k not in UNRECORDED},
-        "set": list(run.changes),
-        "hyper_parameters": run.hyper_parameters,
+        "set": list(run.arguments.changes),
+        "hyper_parameters": to_jsonable(run.settings),
         "command": command,
         "backend": keras.backend.backend(),
         "versions": versions(keras.backend.backend()),
@@ -113,24 +100,20 @@ def read_configuration(folder: str | os.PathLike[str]) -> dict[str, Any]:
     path = Path(folder, FILE)
     try:
         configuration = json.loads(path.read_text(encoding="utf-8"))
-        complete = (
+        if not (
             isinstance(configuration["recipe"]["name"], str)
             and isinstance(configuration["arguments"], dict)
             and configuration["backend"] in BACKENDS
             and all(isinstance(text, str) for text in configuration["set"])
-        )
-        if not complete:
+        ):
             raise TypeError("a value of another type")
     except OSError as error:
         raise ConfigurationError(
-            f"{folder} is not the folder of a run: {FILE} can't be read "
-            f"({error.strerror})"
+            f"{folder} is not the folder of a run: {FILE}: {error.strerror}"
         ) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise ConfigurationError(
-            f"{path} is damaged, or not the configuration of a run. Received: {error!r}"
-        ) from error
-    return configuration
+        raise ConfigurationError(f"{path} is damaged: {error!r}") from error
+    return dict(configuration)
 
 
 def to_jsonable(settings: Any) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from zoo.training.config import checkpoints, clear, only_run_in
+from zoo.training.config import checkpoints, only_run_in
 from zoo.training.fit import interrupts
 from zoo.training.recipes.arguments import Arguments, parse
 from zoo.training.recipes.choices import ClassArguments
@@ -19,15 +19,7 @@ from zoo.training.recipes.user_text import UserText, choose, given_files
 
 
 def at_least(settings: Any, **least: float) -> None:
-    """Checks that fields of a recipe's choices are not below their minimum.
-
-    Args:
-        settings: the choices.
-        **least: minimum of each field; a value of None is always allowed.
-
-    Raises:
-        ValueError: naming the field.
-    """
+    """Raises ValueError if a field of the choices is below its minimum; None is not."""
     for name, low in least.items():
         value = getattr(settings, name)
         if value is not None and value < low:
@@ -49,8 +41,7 @@ class Recipe:
             of one class. `--set` changes their fields. `--epochs` sets the field
             `epochs`; `optimizer` is an `Optimizer`.
         train: function of a `zoo.training.Run` that makes data and models, and trains
-            them. The dict that it returns becomes `results.json`; None if it has
-            written its results itself.
+            them. The dict that it returns becomes `results.json`.
         file: the recipe's own file, `__file__`.
         classes: field of the choices that is a dict to the `ClassArguments` that it
             holds: `--set` can then add other arguments of that class. If there is no
@@ -58,9 +49,11 @@ class Recipe:
         options: further options of its command line: "limit" if `train` respects
             `run.limit`, and "distribute" if it makes its model in
             `run.distribution.scope()` and saves in process 0 only.
-        card: the card's metadata that no run can know: title, paper, …
-        extra_presets: scale whose preset stands beside the recipe's own, as
-            NAME_SCALE, to a function that makes its card of `card`.
+        card: the card's metadata that no run can know: title, description, equations,
+            paper and task. Runs on the recipe's own data write a card only if there is
+            some.
+        extra_presets: scales whose preset stands beside the recipe's own, as
+            NAME_SCALE.
         user_text: its `UserText` if `train` respects `run.text` and `run.start`.
 
     Example:
@@ -92,9 +85,7 @@ class Recipe:
     classes: dict[str, ClassArguments] = dataclasses.field(default_factory=dict)
     options: tuple[str, ...] = ()
     card: dict[str, Any] = dataclasses.field(default_factory=dict)
-    extra_presets: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = (
-        dataclasses.field(default_factory=dict)
-    )
+    extra_presets: tuple[str, ...] = ()
     user_text: UserText | None = None
 
     def main(self, argv: Sequence[str] | None = None) -> int:
@@ -103,14 +94,7 @@ class Recipe:
 
 
 def load_recipe(path: str | os.PathLike[str]) -> Any:
-    """Imports the file of a recipe, wherever it is.
-
-    Args:
-        path: path of a `.py` file.
-
-    Returns:
-        The module.
-    """
+    """Imports a recipe's `.py` file, wherever it is, and returns the module."""
     spec: Any = importlib.util.spec_from_file_location(Path(path).stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -142,20 +126,17 @@ def run_recipe(recipe: Recipe, argv: Sequence[str] | None = None) -> int:
             # First, since it may choose the backend that Keras is imported with.
             arguments = parse(recipe, argv)
             _start_backend("distribute" not in recipe.options)
-            results = run_with(recipe, arguments, command)
-        except FloatingPointError as error:
-            return _report(recipe, error, 1)
+            run_with(recipe, arguments, command)
+            return 0
         except interrupts.Interrupted as stop:
             again = _command_to_resume(recipe, arguments, command)
             print(f"{recipe.name}: {stop}. Go on with:\n  {again}", file=sys.stderr)
             return stop.exit_code
-        except (ValueError, ImportError, OSError) as error:
+        except (FloatingPointError, ValueError, ImportError, OSError) as error:
             if type(error) is ValueError:  # none of zoo's own: a mistake in the code
                 raise
-            return _report(recipe, error, 2)
-    if results is not None:
-        print(results)
-    return 0
+            print(f"{recipe.name}: error: {error}", file=sys.stderr)
+            return 1 if isinstance(error, FloatingPointError) else 2
 
 
 def _start_backend(devices):
@@ -181,22 +162,13 @@ def _command_to_resume(recipe, arguments, command):
     return f"KERAS_BACKEND={backend} {command}" if backend else command
 
 
-def _report(recipe, error, code):
-    print(f"{recipe.name}: error: {error}", file=sys.stderr)
-    return code
-
-
 def run_with(
     recipe: Recipe, arguments: Arguments, command: str, given: Any = None
-) -> str | None:
+) -> None:
     """Runs a recipe in this process, whose backend is started.
 
     `command` started it; `given` is a user's own text for training, validation and
     test, if `arguments` don't name its files.
-
-    Returns:
-        The text of `results.json`; None in all processes but the first, or if the
-        recipe has written it itself.
     """
     import keras
 
@@ -212,16 +184,13 @@ def run_with(
     policy = keras.config.dtype_policy()
     try:
         with only_run_in(output) if main else contextlib.nullcontext():
-            if arguments.restart and main:
-                clear(output)
             distribution.wait()
             settings, text, start = choose(recipe, arguments, given, distribution)
             keras.config.set_dtype_policy(arguments.precision)
             run = Run(recipe, settings, arguments, distribution, command, text, start)
             results = recipe.train(run)
-            wrote = main and results is not None
-            results = run.write_results(results) if wrote else None
+            if main and results is not None:
+                run.write_results(results)
             distribution.stop()
-            return results
     finally:
         keras.config.set_dtype_policy(policy)

@@ -2,8 +2,8 @@
 
 import dataclasses
 import json
-import math
 import re
+import shlex
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,20 +12,21 @@ from typing import Any
 import keras
 
 from zoo.files import name_file_in_errors, write_bytes
-from zoo.presets.card import CARD_FILE, format_bytes, read_card, unstated
+from zoo.presets.card import CARD_FILE, read_card, unstated
 from zoo.presets.pages import write_card
 from zoo.presets.registry import RUN_PRESETS, find
 from zoo.presets.save import in_float32, save_preset, use_of
 from zoo.strings import counted
 from zoo.training import config
-from zoo.training.card_metadata import of_user_text, origin, score_command
+from zoo.training.card_metadata import file_names, of_user_text, origin
 from zoo.training.distribute import Distribution, DistributionError
 from zoo.training.fast.logit_free import compile_for_training
 from zoo.training.fast.process import choose_threads
 from zoo.training.fit.checkpoint import Checkpoint, Monitor, read_state
 from zoo.training.fit.loop import Loop
 from zoo.training.fit.validation import Scores
-from zoo.training.recipes.arguments import Arguments
+from zoo.training.recipes.arguments import Arguments, words_of
+from zoo.training.run_report import write_report
 
 LOSS = Monitor("loss", "min")
 
@@ -51,18 +52,17 @@ class Run:
         start: the task to start from, with its tokenizer; None for new weights.
 
     Attributes:
-        recipe, settings, distribution, text, start: as given.
+        recipe, settings, arguments, distribution, text, start: as given.
         start_card: the `Card` of the preset to start from; None if it has none.
         output: folder of the run, a `Path`.
-        scale_name, seed, limit, changes: those of the arguments.
+        seed, limit: those of the arguments.
         precision: name of the dtype policy.
-        hyper_parameters: the choices, as JSON can hold them.
         identity: dict of what a run must share with the checkpoint that it resumes
             from. The number of epochs, the patience and the like are left out: they
             may change, and the learning rate then follows the new plan.
-        checkpoint_minutes: time between two checkpoints within an epoch; None for no
-            such checkpoints. There is always one at the end of an epoch.
-        checkpoint_steps: steps between two checkpoints within an epoch, likewise.
+        checkpoint_minutes, checkpoint_steps: time, and steps, between two checkpoints
+            within an epoch; None for no such checkpoints. There is always one at the
+            end of an epoch.
         loop: the `Loop` of the model trained last.
         weights: description of the preset's weights; None for those of the best epoch.
 
@@ -83,13 +83,13 @@ class Run:
     ):
         self.recipe, self.settings = recipe, settings
         self.text, self.start, self.arguments = text, start, arguments
-        # Read before training, which takes long.
-        folder = find(arguments.start) if arguments.start else None
-        known = folder is not None and (folder / CARD_FILE).is_file()
-        self.start_card = read_card(folder) if folder and known else None
+        self.start_card = None
+        if arguments.start:  # read before training, which takes long
+            folder = find(arguments.start)
+            if (folder / CARD_FILE).is_file():
+                self.start_card = read_card(folder)
         self.output = Path(arguments.output)
-        self.scale_name, self.seed = arguments.scale, arguments.seed
-        self.limit, self.changes = arguments.limit, arguments.changes
+        self.seed, self.limit = arguments.seed, arguments.limit
         self.precision = keras.config.dtype_policy().name
         self.distribution = distribution or Distribution()
         self.checkpoint_minutes: float | None = 10.0
@@ -97,16 +97,15 @@ class Run:
         self.loop: Any = None
         self.weights: str | None = None
         self._command, self._commit, self._fits = command, config.commit(), 0
-        self.hyper_parameters = config.to_jsonable(settings)
         self.identity = {
             "recipe": recipe.name,
-            "scale": self.scale_name,
+            "scale": arguments.scale,
             "seed": self.seed,
             "limit": self.limit,
             "precision": self.precision,
             "settings": {
                 name: value
-                for name, value in self.hyper_parameters.items()
+                for name, value in config.to_jsonable(settings).items()
                 if name not in config.MAY_CHANGE_ON_RESUME
             },
             **({"start": arguments.start} if arguments.start else {}),
@@ -116,10 +115,6 @@ class Run:
         for path in config.checkpoints(self.output):
             read_state(path, self.identity)
         self._reseed()
-
-    def path(self, *parts: str) -> Path:
-        """Returns a path in the run's folder."""
-        return self.output.joinpath(*parts)
 
     def say(self, text: str) -> None:
         """Prints a text to standard error; of several processes, the first does."""
@@ -202,7 +197,7 @@ class Run:
             monitor = dataclasses.replace(monitor, patience=patience)
         epochs = epochs or settings.epochs
         backbone = model if backbone is None else backbone
-        folder = self.path(config.MODELS, name) if name else self.output
+        folder = self.output / config.MODELS / name if name else self.output
         folder.mkdir(parents=True, exist_ok=True)
         distribution.shard(batches)
         checkpoint = Checkpoint(
@@ -222,12 +217,20 @@ class Run:
                 optimizer = settings.optimizer(len(batches), epochs)
             model = compile_for_training(model, optimizer, distribution, loss=loss)
         self.loop = loop = Loop(model, batches, checkpoint, epochs, distribution)
-        self._write_configuration()
-        self._describe(name or type(backbone).__name__, backbone, batches)
+        if self._command is not None and distribution.main:
+            config.write_configuration(self, self._command)
+            self._command = None
+        self.say(
+            f"{name or type(backbone).__name__}: {backbone.count_params():,} "
+            f"parameters, {batches.tokens:,} {batches.unit}, "
+            f"{counted(len(batches), 'step')} an epoch, {counted(epochs, 'epoch')}, "
+            f"{choose_threads(backbone.count_params())}"
+        )
+        if state := loop.state:
+            self.say(f"resumed after epoch {state['epoch']}, step {state['step']}")
         if self.arguments.finish and checkpoint.best_epoch < 0:
             raise FileNotFoundError(
-                f"Nothing to finish: no checkpoint of a whole epoch in {folder}. "
-                "Train for at least one epoch first"
+                f"Nothing to finish: no checkpoint of a whole epoch in {folder}"
             )
         if not (self.arguments.finish or loop.done):
             if not isinstance(validate, keras.callbacks.Callback):
@@ -237,24 +240,6 @@ class Run:
             checkpoint.load_best()
         self._reseed()
         return checkpoint.best
-
-    def _write_configuration(self):
-        if self._command is not None and self.distribution.main:
-            config.write_configuration(self, self._command)
-        self._command = None
-
-    def _describe(self, name, backbone, batches):
-        parameters, steps = backbone.count_params(), len(batches)
-        state, optimizer = self.loop.state, self.loop.model.optimizer
-        values = 2 * parameters + sum(math.prod(v.shape) for v in optimizer.variables)
-        self.say(
-            f"{name}: {parameters:,} parameters, {batches.tokens:,} {batches.unit}, "
-            f"{counted(steps, 'step')} an epoch, {counted(self.loop.epochs, 'epoch')}, "
-            f"{choose_threads(parameters)}; weights, gradients and optimizer take "
-            f"{format_bytes(4 * values)}; change it by --set KEY=VALUE"
-        )
-        if state:
-            self.say(f"resumed after epoch {state['epoch']}, step {state['step']}")
 
     def _reseed(self):
         """Seeds Keras anew.
@@ -270,27 +255,18 @@ class Run:
     def name(self) -> str:
         """The name of the preset: the recipe's, or the folder's for one's own text."""
         if self.text is None:
-            beside = self.scale_name in self.recipe.extra_presets
-            return self.recipe.name + f"_{self.scale_name}" * beside
+            scale, beside = self.arguments.scale, self.recipe.extra_presets
+            return self.recipe.name + f"_{scale}" * (scale in beside)
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.output.absolute().name)
         return name.strip("-._") or self.recipe.name
 
     @property
-    def card(self) -> dict[str, Any]:
-        """The recipe's metadata of the preset's card, for the run's scale."""
-        change = self.recipe.extra_presets.get(self.scale_name)
-        return change(self.recipe.card) if change else self.recipe.card
-
-    @property
     def preset(self) -> Path:
         """The folder of the preset that `save` writes."""
-        return self.path(RUN_PRESETS, self.name)
+        return self.output / RUN_PRESETS / self.name
 
     def save(self, task: Any) -> Any:
-        """Writes a task as a preset into `OUTPUT/preset/NAME`.
-
-        Args:
-            task: a task of `zoo.models` with a preprocessor.
+        """Writes a task of `zoo.models` as a preset into `OUTPUT/preset/NAME`.
 
         Returns:
             The task as `zoo.load` would give it, with the weights as they are stored.
@@ -303,10 +279,8 @@ class Run:
         with name_file_in_errors(self.preset):
             save_preset(task, str(self.preset))
         task.backbone.load_weights(self.preset / "model.weights.h5")
-        self.say(
-            f"preset written to {self.preset}; use it by "
-            f"{use_of(task, str(self.output))}"
-        )
+        use = use_of(task, str(self.output))
+        self.say(f"preset written to {self.preset}; use it by {use}")
         return task
 
     def write_card(self, task: Any, /, **metadata: Any) -> None:
@@ -314,30 +288,27 @@ class Run:
 
         Args:
             task: what `save` returned.
-            **metadata: fields of `zoo.presets.Card` that the run doesn't know: title,
-                paper, scores, … Of a user's own text, data, licence and the like are
-                added.
+            **metadata: fields of `zoo.presets.Card` that the run doesn't know: scores,
+                languages, … Of a user's own text, data and licence are added.
         """
         card = {
-            **self.card,
+            "intended_use": "Teaching, comparison of architectures, tests of serving.",
+            "weaknesses": ["Anything unlike the text of its training."],
+            "languages": list(self.arguments.languages or ["und"]),
+            **self.recipe.card,
             **origin(self),
             "architecture": type(task).__name__,
             "sizes": {
                 "parameters": task.count_params(),
                 "vocabulary": task.backbone.vocabulary_size,
             },
-            "configuration": self.hyper_parameters,
+            "configuration": config.to_jsonable(self.settings),
             **metadata,
+            **(of_user_text(self) if self.text is not None else {}),
         }
-        if self.text is not None:
-            languages = metadata.get("languages", self.arguments.languages) or ["und"]
-            card |= {"languages": languages, **of_user_text(self, card["description"])}
         write_card(str(self.preset), card)
-        if unstated(card):
-            self.say(
-                f"its card lacks {' and '.join(unstated(card))}: zoo info "
-                f"{self.output} tells how to add them"
-            )
+        if missing := unstated(card):
+            self.say(f"its card lacks {' and '.join(missing)}: zoo info {self.output}")
 
     def score(
         self,
@@ -358,21 +329,32 @@ class Run:
             *options: further options of the `zoo evaluate` that makes it again.
             command: what makes it again, if not that.
         """
-        data, usual = score_command(self, data, split, *options)
+        words = ["zoo", "evaluate", self.name]
+        if self.text is None:
+            words += ["--data", data, "--split", split, *options]
+        elif files := getattr(self.arguments, split):
+            words += ["--test", *file_names(files)]
+            words += words_of("columns", self.arguments.columns)
+            data = ", ".join(file_names(files))
+        else:  # held out, in a folder, or from a Python program
+            data, command = "own text", "none: the text is in no file of its own"
         return {
             "data": data,
             "split": split,
-            "command": command or usual,
+            "command": command or shlex.join(words),
             "metric": metric,
             "value": round(value, 4),
             "signature": signature,
         }
 
-    def write_results(self, results: dict[str, Any]) -> str:
-        """Writes `results.json` and returns its text."""
+    def write_results(self, results: dict[str, Any]) -> None:
+        """Writes `results.json`, and `report.html` if there is one model."""
         text = json.dumps(results, indent=2)
-        write_bytes(self.path("results.json"), f"{text}\n".encode())
-        return text
+        write_bytes(self.output / "results.json", f"{text}\n".encode())
+        told = f"results written to {self.output / 'results.json'}"
+        if (self.output / "log.csv").exists():
+            told += f" and {write_report(self.output)}"
+        self.say(told)
 
 
 def _name(loss: str | Callable) -> str:

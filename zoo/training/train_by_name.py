@@ -9,7 +9,6 @@ from typing import Any
 
 from zoo.checks import integer
 from zoo.files import StrPath, bundled_folder
-from zoo.strings import did_you_mean
 from zoo.training.recipe import load_recipe, run_with
 from zoo.training.recipes.arguments import Arguments
 
@@ -44,9 +43,8 @@ def train(
     Args:
         recipe: name of a recipe, such as "luong_local".
         data: what to train on: `(sources, targets)`, a list of pairs, a table with
-            named columns, or paths of files; see `read_pairs` of `zoo.data.own`. For a
-            tagger, see its `read_tagged`; for a classifier, `read_labelled`; for a
-            language model, `read_sentences`.
+            named columns, or paths of files; see `read_pairs`, and for other tasks
+            `read_tagged`, `read_labelled` and `read_sentences`, of `zoo.data.own`.
         valid: likewise, what chooses the best epoch. Default: a part of `data`, held
             out.
         test: likewise, what is scored at the end; None for nothing.
@@ -81,8 +79,7 @@ def train(
 
     if recipe not in (paths := recipes()):
         raise ValueError(
-            f"unknown recipe{did_you_mean(recipe, paths)}; allowed are "
-            f"[{', '.join(paths)}]. Received: {recipe!r}"
+            f"unknown recipe; allowed are [{', '.join(paths)}]. Received: {recipe!r}"
         )
     arguments = Arguments(
         _new_folder(recipe) if output is None else Path(output),

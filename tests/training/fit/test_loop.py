@@ -58,11 +58,11 @@ def test_a_bad_loss_ends_training_and_the_checkpoint_stays(make, monkeypatch):
     assert error.startswith("The loss is nan in epoch 2, step 6. ")
     rate = WarmupLinearDecay(5e-3, 4, 9 * 3)(9 + 5)
     assert f"gradient norm max nan, learning rate {float(rate):g}. Training" in error
-    with open(run.run.path("log.csv")) as file:
+    with open(run.run.output / "log.csv") as file:
         rows = list(csv.DictReader(file))
     assert [row["epoch"] for row in rows] == ["0"]
     model = run.run.loop.model
-    state = load_state(run.run.path("checkpoint.npz"), model)
+    state = load_state(run.run.output / "checkpoint.npz", model)
     assert (state["epoch"], state["step"]) == (1, 4)
     for variable in model.variables:
         assert np.isfinite(ops.convert_to_numpy(variable.value)).all()

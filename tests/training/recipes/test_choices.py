@@ -19,7 +19,6 @@ class Wide(Scale):
     rates: tuple[float, ...] = ()
     kind: Literal["ema", "last"] = "ema"
     vectors: str | None = "file.vec"
-    extra: dict[str, float] = dataclasses.field(default_factory=lambda: {"a": 1.0})
 
 
 SCALE = Wide(
@@ -58,7 +57,7 @@ def change(*texts, scale=SCALE):
         ("model.hidden_dim=16", 16),
         ("model.input_feeding=false", False),
         ("model.attention=global", "global"),
-        ("model.dropout=0", 0.0),
+        ("model.dropout=0.5", 0.5),
         ("optimizer.learning_rate=2e-2", 0.02),
         ("optimizer.clip=null", None),
         ("optimizer.clip=2", 2.0),
@@ -72,7 +71,6 @@ def change(*texts, scale=SCALE):
         ("kind=last", "last"),
         ("vectors=null", None),
         ("vectors=" + "9" * 5000, "9" * 5000),  # more than Python reads as an integer
-        ("extra.a=2", 2.0),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -95,8 +93,9 @@ def test_several_keys_are_set_together_and_the_last_of_one_counts():
 
 def test_a_batch_size_takes_the_place_of_batch_tokens_and_the_other_way_round():
     changed = change("batch.batch_size=16")
-    assert changed.batch == {"batch_size": 16}
-    assert change("batch.batch_tokens=80", scale=changed).batch == {"batch_tokens": 80}
+    assert changed.batch == {"batch_size": 16, "batch_tokens": None}
+    changed = change("batch.batch_tokens=80", scale=changed)
+    assert changed.batch == {"batch_size": None, "batch_tokens": 80}
 
 
 def test_the_optimizers_name_decides_which_options_there_are():
@@ -104,7 +103,9 @@ def test_the_optimizers_name_decides_which_options_there_are():
     scale = dataclasses.replace(SCALE, optimizer=plain)
     texts = ("optimizer.options.momentum=0.9", "optimizer.name=sgd")
     assert change(*texts, scale=scale).optimizer(10, 2).momentum == 0.9
-    with pytest.raises(ConfigurationError, match="no hyper-parameter .*momentum"):
+    with pytest.raises(
+        ConfigurationError, match="Received: .optimizer.options.momentum"
+    ):
         change(*texts[:1], scale=scale)
     with pytest.raises(ConfigurationError, match="optimizer: .*beta_2"):
         change("optimizer.name=sgd")  # with an option that only Adam has
@@ -122,35 +123,26 @@ def test_every_key_that_is_listed_takes_its_own_value():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("epochs", "--set needs key=value. Received: 'epochs'"),
-        ("hidden_dim=3", "'hidden_dim' .did you mean model.hidden_dim"),
-        ("optimizer.lerning_rate=1", "did you mean optimizer.learning_rate"),
-        ("zzz=1", "no hyper-parameter 'zzz'. There are: .*epochs, .*model.window"),
-        ("model=3", "no hyper-parameter 'model'"),
-        ("model.vocabulary_size=3", "no hyper-parameter"),
-        ("model.dtype=float16", "no hyper-parameter"),
-        ("optimizer.options.learning_rate=1", "no hyper-parameter"),
-        ("average.folder=x", "no hyper-parameter 'average.folder'"),
-        ("extra.b=2", "no hyper-parameter 'extra.b'"),
+        ("epochs", "--set needs key=value, .* Received: 'epochs'"),
+        ("zzz=1", "key is one of .*epochs, .*model.window.* Received: 'zzz=1'"),
+        ("model=3", "key is one of"),
+        ("model.vocabulary_size=3", "key is one of"),
+        ("model.dtype=float16", "key is one of"),
+        ("optimizer.options.learning_rate=1", "key is one of"),
         ("epochs=many", "--set epochs: must be int. Received: 'many'"),
         ("epochs=2.0", "--set epochs: must be int. Received: '2.0'"),
         ("epochs=null", "--set epochs: must be int. Received: 'null'"),
-        ("epochs=1_0", "--set epochs: must be int"),
         ("patience=x", r"--set patience: must be int \| None. Received: 'x'"),
-        ("loss.smoothing=NaN", "must be float. Received: 'NaN'"),
-        ("loss.smoothing=1e999", "must be float"),
-        ("model.input_feeding=1", "must be bool. Received: '1'"),
-        ("model.input_feeding=True", "must be bool. Received: 'True'"),
-        ("optimizer.options.weight_decay=x", r"must be .*float \| None"),
+        ("optimizer.learning_rate=NaN", "must be float. Received: 'NaN'"),
         ("kind=first", "must be .*'ema', 'last'"),
-        ("corpora=multi30k", "--set corpora: must be tuple"),
         ('corpora=[["multi30k"]]', "--set corpora: must be tuple"),
         ('corpora=[["multi30k", 0]]', "at least once. Received: 0 times 'multi30k'"),
         ("epochs=0", "`epochs` must be at least 1. Received: 0"),
         ("optimizer.learning_rate=-1", "`learning_rate` must be above 0"),
-        ("optimizer.schedule=cos", "`schedule` must be one of .*schedule='cos'"),
         ("batch.batch_size=0", "batch: `batch_size` must be a positive integer"),
         ("loss.smoothing=1.5", r"loss: `smoothing` must be in \[0, 1\)"),
+        ("loss.smoothing=NaN", "loss.smoothing: must be"),
+        ("model.hidden_dim=x", "model: "),
         ("model.attention=globl", "model: `attention` must be one of .*'globl'"),
         ("average.which=worst", "average: `which` must be one of .*'last', 'best'"),
     ],

@@ -21,7 +21,7 @@ from tests.training.small_run import (
     read_arrays,
     read_log,
 )
-from zoo.data import CorpusError, Pairs, reversal_pairs
+from zoo.data import reversal_pairs
 from zoo.presets.card import read_card
 from zoo.text import Tokenizer, train_tokenizer
 from zoo.training import (
@@ -116,7 +116,7 @@ def test_what_is_left_out_is_told(tmp_path, capsys):
     make(tmp_path, limit=20)
     error = capsys.readouterr().err
     assert "[test_recipe] 2 pairs longer than 12 pieces (or empty) left out" in error
-    assert "[test_recipe] 20 pairs in " in error and "% padding" in error
+    assert "[test_recipe] 20 pairs in " in error
 
 
 def test_validation_is_a_part_and_the_test_sets_are_whole(untrained):
@@ -186,7 +186,7 @@ def test_an_average_of_a_run_that_kept_no_weights_is_refused(straight, tmp_path)
     copy_checkpoint(straight, tmp_path)
     scale = dataclasses.replace(SCALE, average={"which": "last", "keep": 2})
     made = make(tmp_path, scale=scale, finish=True).train()
-    with pytest.raises(ConfigurationError, match="average: no epoch's weights"):
+    with pytest.raises(ConfigurationError, match="average: .*at least one file"):
         made.finish()
 
 
@@ -284,7 +284,7 @@ def test_the_card_tells_of_the_run(straight):
     }
     backend = keras.backend.backend()
     assert card.recipe == (
-        f"KERAS_BACKEND={backend} python recipes/test_recipe.py --scale tiny --seed 1"
+        f"KERAS_BACKEND={backend} zoo train test_recipe --scale tiny --seed 1"
     )
     found = {(s["data"], s["split"], s["metric"]): s["value"] for s in card.scores}
     results = straight.results
@@ -343,32 +343,15 @@ def test_mixed_precision(precision, tmp_path):
 
 
 @pytest.mark.once
-def test_what_a_preset_forgets_is_measured_on_its_corpora(monkeypatch):
-    def load(name, *arguments):
-        if name == "tatoeba":
-            raise CorpusError("not here")
-        return Pairs(name, "test", "en", "de", ["a"] * 600, ["b"] * 600)
-
-    monkeypatch.setattr(zoo.data, "load", load)
-    names, told = ("multi30k", "tatoeba", "my.en"), []
-    card = SimpleNamespace(data=[{"name": n} for n in names], languages=["en", "de"])
-    run = SimpleNamespace(start_card=card, say=told.append)
-    found = translation.Translation._old(SimpleNamespace(run=run))
-    assert [(name, len(sources)) for name, sources, _ in found] == [("multi30k", 500)]
-    assert told == ["what it forgets of tatoeba is not measured: not here"]
-
-
-@pytest.mark.once
-def test_pieces_that_a_preset_does_not_know_are_told(tmp_path):
+def test_characters_that_a_preset_does_not_know_are_told(tmp_path):
     proto, told = train_tokenizer(["a dog runs", "ein hund rennt"], 19), []
-    run = SimpleNamespace(path=tmp_path.joinpath, say=told.append)
     task = SimpleNamespace(
         preprocessor=SimpleNamespace(tokenizer=Tokenizer(proto=proto))
     )
-    run.start = task
-    for texts, count in ((["a dog runs"], 0), (["жж ф"], 1)):
+    run = SimpleNamespace(output=tmp_path, say=told.append, start=task)
+    for texts, count in ((["a dog runs"], 0), (["жж ф", "a dog"], 1)):
         data = SimpleNamespace(texts=lambda texts=texts: texts)
         made = SimpleNamespace(run=run, data=data)
         assert translation.Translation._new_vocabulary(made) == proto
         assert len(told) == count
-    assert "unknown to the preset" in told[0]
+    assert told[0].startswith("1 sentence of 2 have characters")

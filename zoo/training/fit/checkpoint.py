@@ -115,7 +115,7 @@ def _reading(path: str | Path) -> Iterator[Any]:
     except Exception as error:
         raise CheckpointError(
             f"The checkpoint {Path(path).name} can't be read: it is truncated or no "
-            f"checkpoint. Start the run afresh with --restart. Received: {error}"
+            f"checkpoint. Start afresh in an empty folder. Received: {error}"
         ) from error
 
 
@@ -130,7 +130,7 @@ def _check(path, name, expected, state):
         if key == "format":
             raise CheckpointError(
                 f"{Path(path).name} is of another version of zoo: resume with that, "
-                f"or start afresh with --restart. Expected {value}. Received: {other}"
+                f"or start in an empty folder. Expected {value}. Received: {other}"
             )
         raise CheckpointError(
             f"The checkpoint {Path(path).name} belongs to another run: "
@@ -396,5 +396,5 @@ def _best_weights(path):
     except Exception as error:
         raise CheckpointError(
             f"{path}, the weights of the best epoch so far, can't be read: put it "
-            f"back, or start afresh with --restart. Received: {error}"
+            f"back, or start afresh in an empty folder. Received: {error}"
         ) from error

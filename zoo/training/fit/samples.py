@@ -81,7 +81,7 @@ def read_samples(path: str | Path) -> dict[tuple[str, ...], dict[int, dict[str, 
         except Exception as error:
             raise CheckpointError(
                 f"{path}, line {number} is no sample of a run: remove the file for a "
-                "report without samples, or start afresh with --restart. "
+                "report without samples. "
                 f"Received: {type(error).__name__}: {error}"
             ) from error
     return samples

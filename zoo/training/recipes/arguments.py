@@ -28,18 +28,15 @@ class Arguments:
         output: folder of the run. Default: runs/NAME-SCALE; for your own text,
             runs/NAME-FILE.
         scale: what the choices are made from. Default: tiny; small for your own text.
-        changes: hyper-parameters to change, as model.hidden_dim=512,
-            optimizer.learning_rate=1e-3 or loss.smoothing=0.1; may be repeated (an
-            unknown key lists those that exist).
+        changes: hyper-parameter to change, as model.hidden_dim=512; may be repeated
+            (an unknown key lists those that exist).
         seed: makes the run repeatable on one backend and machine. Default: 1.
         limit: train on the first LIMIT examples only.
         precision: what the model computes in; its weights are float32, the default.
         distribute: data parallelism: over all devices (auto, the default), none, or an
             error if there is only one device (data).
-        restart: start afresh; what an earlier run left in the folder is removed.
         finish: stop training and use the best weights so far.
-        train: train on it; .gz, .bz2 and .xz are read, too. May be repeated; FILE:2 at
-            the end counts its text twice.
+        train: train on it; may be repeated.
         valid: what chooses the best epoch. Default: a part of --train, held out.
         test: scored at the end.
         columns: names of a table's columns, or numbers.
@@ -55,7 +52,6 @@ class Arguments:
     limit: int | None = None
     precision: str = "float32"
     distribute: str = "none"
-    restart: bool = False
     finish: bool = False
     train: Sequence[Files] | None = None
     valid: Files | None = None
@@ -70,11 +66,9 @@ def _whole(least):
     """Reads a whole number that is not below the least one."""
 
     def integer(text):
-        if int(text) < least:
-            message = f"must be at least {least}. Received: {text}"
+        if not least <= int(text) < 2**32:
+            message = f"must be at least {least} and below 2 ** 32. Received: {text}"
             raise argparse.ArgumentTypeError(message)
-        if int(text) >= 2**32:
-            raise argparse.ArgumentTypeError(f"must be below 2 ** 32. Received: {text}")
         return int(text)
 
     return integer
@@ -97,7 +91,6 @@ _WORDS: dict[str, dict[str, Any]] = {
     "limit": {"type": _whole(1)},
     "precision": {"choices": ("float32", "mixed_bfloat16", "mixed_float16")},
     "distribute": {"choices": MODES},
-    "restart": {"action": "store_true"},
     "finish": {"action": "store_true"},
     "train": {**_FILES, "action": "append"},
     "valid": _FILES,
@@ -139,22 +132,19 @@ def parse(recipe: Any, argv: Sequence[str]) -> Arguments:
     folder, epochs = given.pop("resume", None), given.pop("epochs", None)
     changes = given.pop("changes", []) + [f"epochs={epochs}"] * bool(epochs)
     if folder is not None:
-        if refused := [flag(k) for k in ("output", "restart") if k in given]:
-            raise ConfigurationError(
-                f"--resume takes no {refused[0]}. Received: {argv}"
-            )
+        if "output" in given:
+            parser.error("--resume takes no --output")
         kept, old = _read_run(recipe, folder)
         given, changes = {**kept, **given, "output": folder}, [*old, *changes]
     elif "start" in given and "scale" in given:
         parser.error("--from keeps the preset's sizes and takes no --scale")
-    without_text = [name for name in TEXT if given.get(name) and "train" not in given]
-    if without_text:
-        parser.error(f"{flag(without_text[0])} needs --train, your own text")
+    files = given.get("train")
+    if without := [name for name in TEXT if given.get(name) and not files]:
+        parser.error(f"{flag(without[0])} needs --train, your own text")
     if "distribute" in recipe.options:
         given.setdefault("distribute", "auto")
-    scale = given.setdefault("scale", "small" if given.get("train") else "tiny")
+    scale = given.setdefault("scale", "small" if files else "tiny")
     if not given.get("output"):  # nor the working folder, for an empty variable
-        files = given.get("train")
         name = Path(files[0][0]).name.split(".")[0] if files else scale
         given["output"] = str(Path("runs") / f"{recipe.name}-{name or scale}")
     # If a key is repeated, the last value counts.
@@ -186,7 +176,7 @@ def _parser(recipe):
 def _read_run(recipe, folder):
     """The arguments of the run in a folder and its changes; chooses its backend."""
     configuration = read_configuration(folder)
-    name = configuration["recipe"]["name"]
+    name, backend = configuration["recipe"]["name"], configuration["backend"]
     if name != recipe.name:
         raise ConfigurationError(
             f"{folder} holds a run of the recipe {name}. Received: {recipe.name}"
@@ -196,7 +186,7 @@ def _read_run(recipe, folder):
             f"the text of the run in {folder} came from a Python program: call "
             "zoo.train again with the same arguments"
         )
-    backend, chosen = configuration["backend"], os.environ.get("KERAS_BACKEND")
+    chosen = os.environ.get("KERAS_BACKEND")
     if "keras" in sys.modules:
         chosen = sys.modules["keras"].config.backend()
     if chosen and chosen != backend:
@@ -222,8 +212,7 @@ def words_of(name: str, value: Any) -> list[str]:
         return [word for files in value for word in (flag(name), *files)]
     if name in _JOINED:
         value = _JOINED[name].join(map(str, value))
-    values = value if isinstance(value, list) else [str(value)]
-    return [flag(name), *values]
+    return [flag(name), *(value if isinstance(value, list) else [str(value)])]
 
 
 def flag(name: str) -> str:

@@ -10,7 +10,6 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from zoo.strings import did_you_mean
 from zoo.training.config import ConfigurationError, refused_as
 from zoo.training.optimizers import RESERVED
 
@@ -33,10 +32,6 @@ class ClassArguments:
     alternatives: tuple[str, ...] = ()
     trial: tuple[Any, ...] | None = None
 
-    def defaults(self) -> dict[str, Any]:
-        """Returns the arguments that can be set, with their defaults."""
-        return _arguments(self.load(), self.reserved)
-
     def make(self, settings: Any, field: str, *given: Any) -> Any:
         """Builds an object of the class.
 
@@ -45,11 +40,11 @@ class ClassArguments:
             field: the name of the dict.
             *given: what the run gives.
         """
-        if hasattr(settings, field):
-            return self.load()(*given, **getattr(settings, field))
-        fields = vars(settings)
-        names = [name for name in self.defaults() if name in fields]
-        return self.load()(*given, **{name: fields[name] for name in names})
+        fields = getattr(settings, field, None)
+        if fields is None:
+            names = _arguments(self.load(), self.reserved)
+            fields = {k: v for k, v in vars(settings).items() if k in names}
+        return self.load()(*given, **fields)
 
 
 def change(recipe: Any, scale: Any, texts: Sequence[str]) -> Any:
@@ -76,17 +71,23 @@ def change(recipe: Any, scale: Any, texts: Sequence[str]) -> Any:
         kinds = settable(recipe, scale) if part else {}
         for text in part:
             key, equals, value = text.partition("=")
-            if not equals:
-                raise ConfigurationError(f"--set needs key=value. Received: {text!r}")
-            if key not in kinds:
-                raise ConfigurationError(_unknown(key, kinds))
+            if not equals or key not in kinds:
+                raise ConfigurationError(
+                    "--set needs key=value, where key is one of "
+                    f"{', '.join(sorted(kinds))}. Received: {text!r}"
+                )
             *outer, last = key.split(".")
             branch = tree
             for name in outer:
                 branch = branch.setdefault(name, {})
             branch[last] = _read(key, value, kinds[key])
+        for name, part_of in recipe.classes.items():
+            given = tree.get(name, {})
+            if set(part_of.alternatives).intersection(given):  # the others become None
+                others = set(part_of.alternatives).intersection(getattr(scale, name))
+                tree[name] = {**dict.fromkeys(others), **given}
         with refused_as("--set"):
-            scale = _changed(_without_alternatives(recipe, scale, tree), tree)
+            scale = _changed(scale, tree)
     return scale
 
 
@@ -100,42 +101,19 @@ def check(recipe: Any, settings: Any) -> None:
                 part.make(settings, name, *part.trial)
 
 
-def _unknown(key, kinds):
-    # `hidden_dim` stands for `model.hidden_dim`.
-    meant = next((known for known in kinds if known.endswith(f".{key}")), key)
-    return (
-        f"--set: this recipe has no hyper-parameter {key!r}{did_you_mean(meant, kinds)}"
-        f". There are: {', '.join(sorted(kinds))}"
-    )
-
-
-def _without_alternatives(recipe, scale, tree):
-    """The scale without the arguments that those set in the tree replace."""
-    for name, part in recipe.classes.items():
-        given = {k for k, v in tree.get(name, {}).items() if v is not None}
-        if given.intersection(part.alternatives):
-            kept = getattr(scale, name).items()
-            kept = {k: v for k, v in kept if k not in part.alternatives}
-            scale = dataclasses.replace(scale, **{name: kept})
-    return scale
-
-
 def _changed(value, tree):
     """`value`, a dataclass or a dict, with the entries of `tree` changed."""
     if not isinstance(tree, dict):
         return tree
     if isinstance(value, dict):
-        return value | {k: _changed(value.get(k), new) for k, new in tree.items()}
+        return value | tree
     changes = {k: _changed(getattr(value, k), new) for k, new in tree.items()}
     return dataclasses.replace(value, **changes)
 
 
-# === What can be set ===
-
-
 def settable(recipe: Any, scale: Any) -> dict[str, Any]:
     """Returns the types of the hyper-parameters that `--set` can change, by key."""
-    arguments = {name: part.defaults() for name, part in recipe.classes.items()}
+    arguments = {k: _arguments(c.load(), c.reserved) for k, c in recipe.classes.items()}
     arguments["optimizer.options"] = _arguments(scale.optimizer.keras_class, RESERVED)
     return _keys("", scale, arguments)
 
@@ -147,45 +125,31 @@ def _keys(prefix, value, arguments):
         key, inner = f"{prefix}{name}", getattr(value, name)
         if dataclasses.is_dataclass(inner):
             kinds |= _keys(f"{key}.", inner, arguments)
-        elif typing.get_origin(hint) is dict:
-            kind = typing.get_args(hint)[1]
-            entries = {**inner, **arguments.get(key, {})}
-            kinds |= {f"{key}.{k}": _kind(v, kind) for k, v in entries.items()}
+        elif isinstance(inner, dict):  # the class checks the values
+            names = [*inner, *arguments.get(key, ())]
+            kinds |= {f"{key}.{name}": Any for name in names}
         else:
             kinds[key] = hint
     return kinds
 
 
 def _arguments(cls, reserved):
-    """The arguments of a class that can be set, with their defaults."""
+    """The names of the arguments of a class that can be set."""
     # `__init__`: Keras's classes hide it behind a `__new__` that takes anything.
     _, *parameters = inspect.signature(cls.__init__).parameters.values()
-    return {
-        parameter.name: parameter.default
-        for parameter in parameters
-        if parameter.default is not parameter.empty
-        and parameter.name not in (*reserved, "name", "dtype")
-    }
-
-
-def _kind(default, hint):
-    """The type of an argument, as its default shows it."""
-    if isinstance(default, (bool, int, float, str)):
-        return type(default)
-    return hint | None if default is None and hint is not Any else hint
-
-
-# === Values ===
+    reserved = (*reserved, "name", "dtype")
+    names = [p.name for p in parameters if p.default is not p.empty]
+    return [name for name in names if name not in reserved]
 
 
 def _read(key, text, hint):
-    union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
-    kinds = typing.get_args(hint) if union else (hint,)
+    """The value of a text, of a type."""
     try:
         value = json.loads(text)
     except ValueError:
         value = text
-    if value is None and type(None) in kinds:  # not the string "null"
+    kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    if value is None and types.NoneType in kinds:  # not the string "null"
         return None
     for kind in kinds:
         with contextlib.suppress(ValueError):
@@ -196,17 +160,15 @@ def _read(key, text, hint):
 
 def _fit(value, kind):
     """A value as one of a type: integers may become floats, and lists tuples."""
-    origin, inner = typing.get_origin(kind), typing.get_args(kind)
-    if origin is tuple and isinstance(value, list):
+    inner = typing.get_args(kind)
+    if typing.get_origin(kind) is tuple and isinstance(value, list):
         inner = [inner[0]] * len(value) if inner[-1] is Ellipsis else inner
         pairs = zip(value, inner, strict=True)  # a ValueError for another length
         return tuple(_fit(part, kind) for part, kind in pairs)
-    if origin is typing.Literal:
+    if typing.get_origin(kind) is typing.Literal:
         allowed = value in inner
-    elif kind is Any:
-        allowed = value is None or isinstance(value, (bool, int, float, str))
     else:
-        allowed = type(value) is kind or (kind is float and type(value) is int)
+        allowed = kind in (Any, type(value)) or (kind is float and type(value) is int)
     if not allowed or (isinstance(value, float) and not math.isfinite(value)):
         raise ValueError(value)
     return float(value) if kind is float else value

@@ -6,13 +6,12 @@ from typing import Any
 
 from zoo import data
 from zoo.data.generated.toy_text import reversal_pairs
-from zoo.data.store import CHUNK, tokenise
+from zoo.data.store import tokenise
 from zoo.training.card_metadata import of_corpora
 from zoo.training.config import CACHE, ConfigurationError
 
 VALIDATION_SENTENCES = 500  # of each set; they are decoded after each epoch
 UNLIMITED = 10**9  # pieces of a text, which is then not cut
-REPORT_EVERY = 200_000  # pairs tokenised between progress messages
 VOCABULARY_SENTENCES = 500_000  # of a user's text, from which the vocabulary is made
 Ids = Any  # a list of lists of int, or a `zoo.data.store.RaggedIds`
 Sets = dict[str, tuple[list[str], list[list[str]]]]
@@ -122,21 +121,16 @@ class UserPairs:
             dropped = len(kept) - int(kept.sum())
             return kept
 
-        def report(done):
-            if done % REPORT_EVERY < CHUNK:
-                self.run.say(f"{done:,} pairs tokenised")
-
         tokenizer = preprocessor.tokenizer
         sources, targets = tokenise(
             self.text.parts,
             partial(preprocessor.encode, length=UNLIMITED),
             partial(preprocessor.encode_targets, length=UNLIMITED),
             key=self.text.digest + hashlib.sha256(tokenizer.proto).hexdigest(),
-            cache=self.run.path(CACHE),
+            cache=self.run.output / CACHE,
             weights=[part.weight for part in self.text.parts],
             keep=keep,
             vocabulary_size=tokenizer.vocabulary_size(),
-            progress=report,
         )
         return sources, targets, dropped
 

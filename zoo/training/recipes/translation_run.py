@@ -2,12 +2,9 @@
 
 import hashlib
 import importlib.util
-import itertools
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from zoo import data
 from zoo.analysis.evaluation import (
     EXACT_SIGNATURE,
     corpus_scores,
@@ -18,7 +15,7 @@ from zoo.data import list_corpora
 from zoo.data.languages import direction_name
 from zoo.data.store import RaggedIds
 from zoo.files import write_bytes
-from zoo.strings import counted, duration
+from zoo.strings import counted
 from zoo.text import Tokenizer, train_tokenizer
 from zoo.text.normalization import rewritten
 from zoo.training.batches.padded_batches import PairBatches
@@ -30,17 +27,6 @@ from zoo.training.fit.validation import Validation
 from zoo.training.losses import SmoothedCrossEntropy
 from zoo.training.recipes.translation_data import NamedCorpora, UserPairs
 from zoo.training.run import Run
-from zoo.training.run_report import write_report
-
-# Target tokens times parameters that are trained in a second, measured with
-# `luong_local`; compilation and validation are counted in.
-SPEED = 7e9
-MOST_OLD = 500  # of each test set of a preset that is fine-tuned
-UNKNOWN_SHARE = 0.01  # of a text's pieces; above, a warning
-# Weaknesses of all models that translate into a language.
-WEAKNESSES = {
-    "de": ["It can't know which form of address is meant, the formal or the familiar."]
-}
 
 
 class Translation:
@@ -76,7 +62,7 @@ class Translation:
     def _known_vocabulary(self):
         """The SentencePiece model of the run's checkpoint; empty without one."""
         # Without a checkpoint nothing is reused: the earlier choices are unknown.
-        path = self.run.path("tokenizer.spm")
+        path = self.run.output / "tokenizer.spm"
         checkpoint = path.with_name("checkpoint.npz")
         if not (path.exists() and checkpoint.exists()):
             return b""
@@ -84,14 +70,12 @@ class Translation:
         if (received := _digest(proto)) != expected:
             raise CheckpointError(
                 f"{path} is not the vocabulary that {checkpoint} was trained with: "
-                "put that one back, or start afresh with --restart. Expected sha256 "
-                f"{expected}… Received: {received}…"
+                f"put that one back. Expected sha256 {expected}… Received: {received}…"
             )
         return proto
 
     def _new_vocabulary(self):
-        run = self.run
-        texts = self.data.texts()
+        run, texts = self.run, self.data.texts()
         if run.start is None:
             options = {**self.scale.tokenizer, **self.data.vocabulary_options(texts)}
             run.say(f"training the vocabulary on {counted(len(texts), 'sentence')}")
@@ -101,17 +85,17 @@ class Translation:
         else:
             tokenizer = run.start.preprocessor.tokenizer
             proto = tokenizer.proto
-            ids = list(itertools.chain.from_iterable(tokenizer.tokenize(texts)))
-            share = ids.count(tokenizer.unk_token_id) / max(1, len(ids))
-            if share > UNKNOWN_SHARE:
+            unknown = sum(
+                tokenizer.unk_token_id in x for x in tokenizer.tokenize(texts)
+            )
+            if unknown:
                 run.say(
-                    f"{share:.1%} of the text's pieces are unknown to the preset, so "
-                    "it can't read or write them; without --from, a new model makes "
-                    "its own vocabulary"
+                    f"{counted(unknown, 'sentence')} of {len(texts):,} have characters "
+                    "that the preset's vocabulary lacks: it can't read or write them"
                 )
         for line in rewritten(proto, texts):
             run.say(f"the tokenizer rewrites {line}")
-        write_bytes(run.path("tokenizer.spm"), proto)
+        write_bytes(run.output / "tokenizer.spm", proto)
         return proto
 
     # === Batches ===
@@ -155,16 +139,10 @@ class Translation:
             decoded = self.task.backbone_cls(**sizes) if copies else self.backbone
             self.translator = self.task(decoded, self.preprocessor)
         self.epoch_weights = scale.average and EpochWeights(
-            run.path("epoch_weights"), self.backbone, **scale.average
+            run.output / "epoch_weights", self.backbone, **scale.average
         )
         if distribution.devices > 1:
             run.say(f"data parallelism over {distribution}")
-        if run.text:
-            work = self.batches.tokens * self.backbone.count_params() * scale.epochs
-            run.say(
-                f"training takes about {duration(work / SPEED)} on two CPU cores under "
-                "JAX, as measured with luong_local, and less if it stops early"
-            )
 
     def train(self, callbacks: Sequence[Any] = ()) -> "Translation":
         """Trains to the last epoch, resuming from the last checkpoint if there is one.
@@ -178,7 +156,7 @@ class Translation:
         run = self.run
         further = [self.epoch_weights] if self.epoch_weights else []
         if all(map(importlib.util.find_spec, ("tensorboard", "tensorflow"))):
-            further.append(TensorBoard(run.path("tensorboard"), write_graph=False))
+            further.append(TensorBoard(run.output / "tensorboard", write_graph=False))
         run.fit(
             self.model,
             self.batches,
@@ -188,7 +166,7 @@ class Translation:
                 sets := self.data.validation,
                 {k: [first for first, *_ in refs] for k, (_, refs) in sets.items()},
                 self.scale.samples,
-                run.path("samples.jsonl"),
+                run.output / "samples.jsonl",
                 self.data.languages[1],
                 run.distribution,
                 self.backbone,
@@ -226,24 +204,9 @@ class Translation:
             run.loop.checkpoint.load_best(self.translator.backbone)
         self.translator = run.save(self.translator)
         results = {name: self._score(name, *test) for name, test in tests.items()}
-        if run.start_card is not None:
-            results |= {name: self._score(name, *test) for name, *test in self._old()}
-        run.write_results(results)
         if run.recipe.card and (run.text or self.scale.corpora):
             run.write_card(self.translator, **self._card(results))
-        run.say(f"report written to {write_report(run.output)}")
         return results
-
-    def _old(self):
-        """Yields the tests of the corpora of the preset that was fine-tuned."""
-        card, known = self.run.start_card, list_corpora()
-        for name in [c["name"] for c in card.data if c["name"] in known]:
-            try:
-                test = data.load(name, *card.languages, known[name].test_split)
-            except (OSError, ValueError) as error:
-                self.run.say(f"what it forgets of {name} is not measured: {error}")
-            else:
-                yield name, test.sources[:MOST_OLD], test.references[:MOST_OLD]
 
     def _score(self, name, sources, references):
         """The scores of a test set, with those of the preset that was fine-tuned."""
@@ -266,28 +229,21 @@ class Translation:
     def _average(self):
         """Loads the average of the epochs' weights."""
         paths, which = self.epoch_weights.paths(), self.epoch_weights.which
-        if not paths:
-            raise ConfigurationError(
-                "average: no epoch's weights were kept in "
-                f"{self.epoch_weights.folder}; the run was trained without it"
-            )
-        average_weights(self.translator.backbone, paths)
-        self.run.say(f"average of {', '.join(Path(path).name for path in paths)}")
+        with refused_as("average"):  # the run may have been trained without it
+            average_weights(self.translator.backbone, paths)
         self.run.weights = f"the mean of the {which} {len(paths)} epochs' weights"
+        self.run.say(self.run.weights)
 
     def _card(self, results):
         """The card's metadata that this run knows."""
-        card, languages = self.run.card, self.data.languages
-        title = filter(None, (card["title"], direction_name(*languages)))
-        tests = {name: results[name] for name in self.data.tests}
+        languages, title = self.data.languages, self.run.recipe.card["title"]
         return {
-            "title": ", ".join(title),
-            "weaknesses": [*card["weaknesses"], *WEAKNESSES.get(languages[1], ())],
+            "title": ", ".join(filter(None, (title, direction_name(*languages)))),
             "languages": list(languages),
-            "scores": [row for test in tests.items() for row in self._rows(*test)],
+            "scores": [row for test in results.items() for row in self._rows(*test)],
             "examples": [
                 example
-                for name, found in tests.items()
+                for name, found in results.items()
                 for example in found["worst"]
                 if " " not in name and example["output"] != example["reference"]
             ],

@@ -7,7 +7,7 @@ Bahdanau's has larger batches, too.
 """
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Literal
 
 from zoo.checks import one_of
@@ -107,8 +107,7 @@ def translation_recipe(
         name: name of the preset.
         translator: function that returns the task class; see `task`.
         scales: `Scale` for each of "tiny", "small" and "paper", and for any others.
-        card: the card's metadata that no run can know: title (the languages are added
-            to it), paper, description, …; None for no card.
+        card: see `Recipe`; the languages are added to the title. None for no card.
         file: see `Recipe`.
         own_text: whether it can be trained on a user's own text.
     """
@@ -116,7 +115,7 @@ def translation_recipe(
     def train(run):
         from zoo.training.recipes.translation_run import Translation
 
-        Translation(run, translator()).train().finish()
+        return Translation(run, translator()).train().finish()
 
     classes = {
         "model": ClassArguments(
@@ -151,8 +150,8 @@ def translation_recipe(
         file,
         classes=classes,
         options=("limit", "distribute"),
-        card=card or {},
-        extra_presets={"tatoeba": card_of_tatoeba},
+        card={"task": "translate", **card} if card else {},
+        extra_presets=("tatoeba",),
         user_text=user_text if own_text else None,
     )
 
@@ -163,10 +162,7 @@ def translation_recipe(
 def tiny(model: dict[str, Any], rate: float = 5e-3, **changes: Any) -> Scale:
     """Returns a scale of generated sentences to reverse, in under two minutes.
 
-    Args:
-        model: arguments of the backbone.
-        rate: highest learning rate.
-        **changes: further fields of the `Scale`.
+    It has arguments of the backbone, the highest learning rate, and other fields.
     """
     fields: dict[str, Any] = {
         "optimizer": Optimizer("adam", rate, "linear", warmup=100, clip=1.0),
@@ -181,10 +177,7 @@ def tiny(model: dict[str, Any], rate: float = 5e-3, **changes: Any) -> Scale:
 
 
 def small(model: dict[str, Any], rate: float = 8e-3, **changes: Any) -> Scale:
-    """Returns a scale of Multi30k and Tatoeba, the size of the bundled presets.
-
-    The arguments are those of `tiny`.
-    """
+    """Returns a scale of Multi30k and Tatoeba, the size of the bundled presets."""
     fields: dict[str, Any] = {
         "corpora": CORPORA,
         "optimizer": Optimizer("adam", rate, "linear", warmup=400, clip=1.0),
@@ -200,7 +193,7 @@ def multi30k(model: dict[str, Any], rate: float = 4e-3, **changes: Any) -> Scale
     """Returns a scale of Multi30k only, the strict benchmark, English to German.
 
     `--set source=de --set target=en` trains the other direction. The weights are the
-    mean of the last five epochs'. The arguments are those of `tiny`.
+    mean of the last five epochs'.
     """
     average = {"keep": 5, "which": "last"}
     fields = {"epochs": 10, "vocabulary_size": 4000, "average": average}
@@ -225,13 +218,6 @@ def paper(
     """Returns a scale of the paper's layers, the class's defaults, and its schedule.
 
     zoo has no WMT14: the text is that of `small`, its vocabulary 5,000 pieces.
-
-    Args:
-        optimizer: an `Optimizer`.
-        epochs: passes over the data.
-        batch: arguments of `PairBatches`.
-        model: arguments of the backbone that differ from its defaults.
-        **changes: further fields of the `Scale`.
     """
     loss = changes.pop("loss", {"normalize": "sentences"})
     return Scale(
@@ -245,68 +231,3 @@ def paper(
         max_length=50,
         **changes,
     )
-
-
-# === Cards ===
-
-# Weaknesses of some models: fewer than 0.8 words for each of the reference's on four
-# captions in one source (tools.papers.reproduce), and those seen in bad output.
-SHORT = (
-    "What is longer than its training sentences, as several captions in one text, "
-    "comes out too short."
-)
-LOOPS = "Now and then it repeats a word, or a piece of one, up to the limit of length."
-
-
-SPELLED = (
-    "Names, rare words and numbers of several digits are spelled out in pieces and "
-    "often come out wrong."
-)
-UNLIKE = (
-    "Long sentences, and anything unlike captions and everyday phrases: news, law, "
-    "technical text."
-)
-UNLIKE_TATOEBA = (
-    "Long sentences, and anything unlike everyday phrases: captions of pictures, news, "
-    "law, technical text."
-)
-USE_OF_TATOEBA = (
-    "Teaching, products and tests of serving, commercial ones too. It translates short "
-    "everyday sentences; it is no general translator."
-)
-
-
-def card(
-    title: str,
-    description: str,
-    equations: str,
-    paper: dict[str, Any],
-    weaknesses: Sequence[str] = (),
-) -> dict[str, Any]:
-    """Returns the metadata of a translator's card that no run can know.
-
-    Args:
-        title: the model; the languages are added to it.
-        description: the architecture, and where it differs from the paper's.
-        equations: the paper's equations that it implements, and the variant.
-        paper: dict of title, authors, year and url.
-        weaknesses: those of this model; those of all translators are added.
-    """
-    return {
-        "title": title,
-        "description": description,
-        "equations": equations,
-        "intended_use": (
-            "Teaching, comparison of architectures, tests of serving. It translates "
-            "short everyday sentences and image captions; it is no general translator."
-        ),
-        "weaknesses": [*weaknesses, UNLIKE, SPELLED],
-        "paper": paper,
-        "task": "translate",
-    }
-
-
-def card_of_tatoeba(card: dict[str, Any]) -> dict[str, Any]:
-    """Returns a recipe's card as that of a preset of the scale `tatoeba`."""
-    told = [UNLIKE_TATOEBA if x == UNLIKE else x for x in card["weaknesses"]]
-    return {**card, "intended_use": USE_OF_TATOEBA, "weaknesses": told}

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from zoo.training.config import ConfigurationError, say
+from zoo.training.config import ConfigurationError, refused_as, say
 from zoo.training.recipes.arguments import Arguments, scale_names
 from zoo.training.recipes.choices import change, check
 from zoo.training.recipes.sizes import choices_for_texts
@@ -52,9 +52,7 @@ def given_files(recipe: Any, arguments: Arguments, given: Any = None) -> Any:
         train = [TextFiles.parse(files) for files in arguments.train]
         given = train, *(files and TextFiles.parse(files) for files in parts)
     if given is not None and recipe.user_text is None:
-        raise ConfigurationError(
-            f"the recipe {recipe.name} takes no text of your own. Received: --train"
-        )
+        raise ConfigurationError(f"the recipe {recipe.name} takes no text of your own")
     known = list(recipe.scales) if given is None else scale_names(recipe)
     if arguments.scale not in known:
         raise ConfigurationError(
@@ -70,37 +68,28 @@ def choose(
     recipe: Any, arguments: Arguments, given: Any, distribution: Any
 ) -> tuple[Any, Any, Any]:
     """Returns the choices of a run, a user's own text and the task to start from."""
-    main, text = distribution.main, None
-    with distribution.single_device():
-        start = _load_start(arguments.start)
+    from zoo.presets.loading import load
+
+    start, text, own = None, None, recipe.user_text
+    if arguments.start is not None:
+        with distribution.single_device(), refused_as("--from"):
+            start = load(arguments.start)
     if given is None:
         scale = recipe.scales[arguments.scale]
     else:
-        text = _read(recipe.user_text, arguments, given)
-        for line in text.report if main else ():
+        columns = arguments.columns
+        options = {
+            "columns": columns,
+            "column": columns and columns[0],
+            "languages": arguments.languages,
+        }
+        options = {name: options[name] for name in own.options}
+        how = {"keep_all": arguments.keep_all, "seed": arguments.seed}
+        text = own.read()(*given, **how, **options)
+        for line in text.report if distribution.main else ():
             say(recipe.name, line)
-        scale = recipe.user_text.choices(recipe, arguments.scale, text, start)
+        scale = own.choices(recipe, arguments.scale, text, start)
     settings = change(recipe, scale, arguments.changes)
     if arguments.changes:
         check(recipe, settings)
     return settings, text, start
-
-
-def _load_start(name):
-    from zoo.presets.loading import load
-
-    try:
-        return None if name is None else load(name)
-    except ValueError as error:
-        raise ConfigurationError(f"--from: {error}") from error
-
-
-def _read(own, arguments, given):
-    options = {
-        "columns": arguments.columns,
-        "column": arguments.columns and arguments.columns[0],
-        "languages": arguments.languages,
-    }
-    options = {name: options[name] for name in own.options}
-    how = {"keep_all": arguments.keep_all, "seed": arguments.seed}
-    return own.read()(*given, **how, **options)
