@@ -6,10 +6,8 @@ RUN pip install --no-cache-dir \
     "ray[serve-grpc]==2.60.0" "onnxruntime>=1.32" "sentencepiece>=0.2" \
     "regex>=2024.11.6" "lazy-loader>=0.4" "pillow>=12" "tensorflow-serving-api>=2.21"
 COPY zoo /app/zoo
-# The last two are read by Ray's proxies: errors as the REST API has them, and the most
-# bytes of a message. `python -m zoo.serving.server.ray_serve` sets them where it starts Ray itself.
+# The last is read by Ray's proxies: the most bytes of a message.
 ENV PYTHONPATH=/app \
     RAY_USAGE_STATS_ENABLED=0 \
-    RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH=zoo.serving.server.ray_proxy.middlewares \
     RAY_SERVE_GRPC_MAX_MESSAGE_SIZE=134217728
 EXPOSE 8080 8500 8501

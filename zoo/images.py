@@ -123,21 +123,12 @@ def check_shape(shape: tuple[int, int, int]) -> None:
         )
 
 
-def count_pixels(content: bytes) -> int:
-    """Returns the number of pixels that the header of an untrusted file tells.
-
-    Raises:
-        ValueError: if it is no PNG, JPEG or WebP, or has more than 30 million pixels.
-    """
-    with _opened(content) as image:
-        return image.width * image.height
-
-
 def decode_image(content: bytes) -> np.ndarray:
     """Returns the image in an untrusted file's content, as uint8 `(H, W, 3)`.
 
     Raises:
-        ValueError: as from `count_pixels`, and if it is damaged.
+        ValueError: if it is no PNG, JPEG or WebP, is damaged, or has more than 30
+            million pixels by its header.
     """
     with _opened(content) as image:
         return _rgb(image)

@@ -65,8 +65,8 @@ def test_an_answer_for_each_and_its_neighbours_stay(signatures, name, kind):
 
 def test_nothing_to_read_gives_nothing(signatures):
     found = ask(signatures["translator"]["translate_n_best"], ["", " "])
-    assert strings(found["translations"]) == [["", "", ""]] * 2
-    assert found["scores"].tolist() == [[0.0, -1e9, -1e9]] * 2
+    assert strings(found["translations"]) == [["", "", "", ""]] * 2
+    assert found["scores"].tolist() == [[0.0, -1e9, -1e9, -1e9]] * 2
     assert strings(ask(signatures["tagger"]["tag"], [" "])["words"]) == [[""]]
 
 

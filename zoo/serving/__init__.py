@@ -15,15 +15,9 @@ if TYPE_CHECKING:
     from zoo.serving import runtime
     from zoo.serving.client import Client, ServingError
     from zoo.serving.export.export_folder import read_metadata, versions
-    from zoo.serving.export.limits import Limits
-    from zoo.serving.export.model_server import (
-        refresh_labels,
-        server_command,
-        write_server_files,
-    )
+    from zoo.serving.export.model_server import server_command, write_server_files
     from zoo.serving.export.onnx_export import export_onnx
     from zoo.serving.export.savedmodel import export_savedmodel
-    from zoo.serving.export.warmup import write_warmup
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
@@ -32,13 +26,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "client": ["Client", "ServingError"],
         "export.savedmodel": ["export_savedmodel"],
         "export.export_folder": ["read_metadata", "versions"],
-        "export.limits": ["Limits"],
         "export.onnx_export": ["export_onnx"],
-        "export.model_server": [
-            "refresh_labels",
-            "server_command",
-            "write_server_files",
-        ],
-        "export.warmup": ["write_warmup"],
+        "export.model_server": ["server_command", "write_server_files"],
     },
 )

@@ -28,22 +28,18 @@ class Client:
     rejected.
 
     Args:
-        address: `"localhost:8500"` for gRPC, `"http://localhost:8501"` for REST.
+        address: `"localhost:8500"` for gRPC, `"http://localhost:8501"` for REST, which
+            has TLS by `"https://…"`.
         model: name of the model; None if each call names it.
         version: the model's version. Default: the newest.
-        label: label of the version, such as "stable", instead of `version`.
-        timeout: seconds for a request, including its retries and the whole answer; a
-            long list is several requests, one after another.
+        timeout: seconds for an answer; a long list is several requests.
         retries: how often to resend a request while the server is unavailable: after
-            0.1 seconds, then 0.2, and so on within `timeout`.
-        batch_size: texts or images per request, fewer above 4 MiB. A batching server
-            rejects more than its `max_batch_size` (512 with `zoo serve`) with
-            INVALID_ARGUMENT.
-        credentials: `grpc.ChannelCredentials` for gRPC over TLS; None for no TLS.
+            0.1 seconds, then 0.2, and so on.
+        batch_size: texts or images per request, fewer above 4 MiB. Servers refuse more
+            than 512.
 
     Raises:
-        ValueError: for a value out of range, an invalid REST address, or both a version
-            and a label.
+        ValueError: for a value out of range.
         ImportError: if the package for the address is missing.
         ServingError: from every method, if the server gives no answer, an error, or an
             answer that does not fit the request, or if the model finds no translation
@@ -61,28 +57,17 @@ class Client:
         address: str,
         model: str | None = None,
         version: int | None = None,
-        label: str | None = None,
         timeout: float = 10.0,
         retries: int = 6,
         batch_size: int = 32,
-        credentials: Any = None,
     ) -> None:
-        if version is not None and label is not None:
-            raise ValueError(
-                "A version or a label may be given, not both. "
-                f"Received: version={version!r}, label={label!r}"
-            )
         integer("retries", retries, 0)
         integer("batch_size", batch_size, 1)
         above_zero("timeout", timeout)
-        self.address, self.model = address, model
-        self.version, self.label = version, label
-        self.timeout, self.retries, self.batch_size = timeout, retries, batch_size
-        self._transport: RESTTransport | GRPCTransport
-        if address.startswith(("http://", "https://")):
-            self._transport = RESTTransport(address)
-        else:
-            self._transport = GRPCTransport(address, credentials)
+        self.address, self.model, self.version = address, model, version
+        self.retries, self.batch_size = retries, batch_size
+        rest = address.startswith(("http://", "https://"))
+        self._transport = (RESTTransport if rest else GRPCTransport)(address, timeout)
 
     def __enter__(self) -> "Client":
         return self
@@ -225,12 +210,8 @@ class Client:
         """Returns `predict`'s rows, of the `expected` outputs if there are any."""
         spec = {"name": model or self.model, "signature_name": signature}
         spec |= {} if self.version is None else {"version": self.version}
-        spec |= {} if self.label is None else {"version_label": self.label}
         if not spec["name"]:
-            raise ValueError(
-                "A model must be named, by the argument `model` of the client or the "
-                f"call. Received: {model!r}"
-            )
+            raise ValueError(f"`model` must name a model. Received: {model!r}")
         inputs = {name: _checked(values, name) for name, values in inputs.items()}
         counts = {name: len(values) for name, values in inputs.items()}
         if len(set(counts.values())) != 1:
@@ -257,18 +238,14 @@ class Client:
 
     def _request(self, spec, inputs):
         """Returns the outputs by name, after as many retries as it takes."""
-        deadline = time.monotonic() + self.timeout
         for attempt in itertools.count():
-            wait = _FIRST_WAIT * 2**attempt
             try:
-                left = deadline - time.monotonic()
-                return self._transport.predict(spec, inputs, left)
+                return self._transport.predict(spec, inputs)
             except ServingError as error:
-                late = time.monotonic() + wait >= deadline
-                if error.code != "UNAVAILABLE" or attempt == self.retries or late:
+                if error.code != "UNAVAILABLE" or attempt == self.retries:
                     text = f"{self.address}: {error.details[:500]}"
                     raise ServingError(error.code, text) from None
-            time.sleep(wait)
+            time.sleep(_FIRST_WAIT * 2**attempt)
         return None
 
 

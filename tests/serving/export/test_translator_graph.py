@@ -9,7 +9,6 @@ from tests.models.test_everywhere import TRANSLATORS
 from tests.serving.conftest import ask, needs_tensorflow, strings
 from tests.serving.export.test_savedmodel import SENTENCEPIECE
 from tests.translators import VOCABULARY
-from zoo.serving.export.limits import Limits
 from zoo.serving.export.savedmodel import make_signatures, trace
 from zoo.text import Tokenizer, train_tokenizer
 
@@ -60,16 +59,15 @@ def test_what_is_served_is_what_the_model_gives(cls):
     seed = 2 if cls.__name__ == "LSTMNTranslator" else 0
     backbone = randomize(cls.backbone_cls(**options), seed=seed)
     task = cls(backbone, cls.preprocessor_cls(tokenizer, source_end=True))
-    limits = Limits(beam_size=2, max_length=7, length_penalty=0.0)
-    signatures = make_signatures(task, limits)
+    options = {"beam_size": 2, "length_penalty": 0.0, "max_length": 7}
+    signatures = make_signatures(task, **options)
     translate = traced(signatures, "translate")
     texts = [*WORDS[:3], "", "a"]
     found = strings(ask(translate, texts)["translation"])
-    options = {"beam_size": 2, "length_penalty": 0.0, "max_length": 7}
     assert found == task.translate(texts, **options)
     assert len(set(found)) > 1
     assert operations(translate) - set(dir(tf.raw_ops)) <= SENTENCEPIECE
-    whole = make_signatures(task, Limits())  # no target is cut
+    whole = make_signatures(task)  # no target is cut
     score = ask(traced(whole, "score"), WORDS[:3], WORDS[1:4])
     wanted = task.score(WORDS[:3], WORDS[1:4])
     np.testing.assert_allclose(score["log_probability"], wanted, rtol=1e-4)

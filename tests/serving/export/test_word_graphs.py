@@ -4,19 +4,17 @@ import pytest
 from tests.serving.conftest import ask, needs_tensorflow, strings
 from tests.serving.export.test_translator_graph import operations, traced
 from tests.tasks import test_classifier, test_language_model
-from zoo.serving.export.limits import Limits
 from zoo.serving.export.savedmodel import make_signatures
 
 
 @needs_tensorflow
-def test_a_prompt_is_cut_to_the_longest_source():
+def test_a_prompt_is_cut_to_leave_room():
     import tensorflow as tf
 
     task = test_language_model.task_of()
-    limits = Limits(max_source_length=2, max_length=6)
-    function = traced(make_signatures(task, limits), "generate")
+    function = traced(make_signatures(task, max_length=3), "generate")
     texts = ["a dog runs", "a dog", "a"]
-    wanted = task.generate(["a dog", "a dog", "a"], max_length=6)
+    wanted = task.generate(["a dog", "a dog", "a"], max_length=3)
     assert strings(ask(function, texts)["text"]) == wanted
     assert operations(function) <= set(dir(tf.raw_ops))
 
@@ -25,7 +23,7 @@ def test_a_prompt_is_cut_to_the_longest_source():
 def test_another_sampler_draws_its_own_words():
     task = test_language_model.task_of()
     task.compile(sampler=keras_hub.samplers.RandomSampler(seed=1))
-    function = traced(make_signatures(task, Limits(max_length=12)), "generate")
+    function = traced(make_signatures(task, max_length=12), "generate")
     assert len(set(strings(ask(function, ["a"] * 20)["text"]))) > 5
 
 
@@ -33,13 +31,13 @@ def test_a_sampler_with_a_loop_of_its_own_is_refused():
     task = test_language_model.task_of()
     task.compile(sampler=keras_hub.samplers.BeamSampler(num_beams=2))
     with pytest.raises(ValueError, match="Received: BeamSampler"):
-        make_signatures(task, Limits())
+        make_signatures(task)
 
 
 @needs_tensorflow
 def test_classes_are_those_of_the_model():
     task = test_classifier.task_of("lstmn")
-    function = traced(make_signatures(task, Limits()), "classify")
+    function = traced(make_signatures(task), "classify")
     texts = [*test_classifier.TEXTS, "", "good"]
     found = ask(function, texts)
     assert strings(found["class"]) == task.classify(texts)

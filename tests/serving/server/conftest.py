@@ -1,67 +1,49 @@
-"""Fakes of served models, and the export that the real servers serve."""
-
-import asyncio
+"""A fake of a served model, and the export that the real servers serve."""
 
 import pytest
 
-from zoo.serving.protocol import DEFAULT
+from zoo.serving.protocol import DEFAULT, SIGNATURES, SignatureSpec
 from zoo.serving.runtime import onnx
-from zoo.serving.server.model_versions import ServedModel
-from zoo.serving.server.signatures import Signature
-
-BEST = {"translation": ("text", 1), "score": ("number", 1)}
+from zoo.serving.server.served_model import Refusal, ServedModel, run_together
 
 
-def fake_signatures(folder):
-    """Upper-cases texts and says which version did it; `pair` has two inputs."""
-    if (folder / "broken").exists():
-        raise ValueError(f"{folder} is broken")
-    number = float(folder.name)
+class FakeModel(ServedModel):
+    """Upper-cases texts; `score` has two inputs, `size` reads bytes."""
 
-    def upper(inputs):
-        texts = [text.upper() for text in inputs["text"]]
-        return {"translation": texts, "score": [number] * len(texts)}
+    def __init__(self):
+        self.name, self.version, self.batches = "made", 2, []
+        specs = SIGNATURES["translate"]
+        translate, score = specs["translate"], specs["score"]
+        size = SignatureSpec(("image_bytes",), {"score": "B"})
+        self.signatures = {DEFAULT: translate, "translate": translate}
+        self.signatures |= {"score": score, "size": size, "fail": translate}
 
-    def pair(inputs):
-        both = zip(inputs["source"], inputs["target"], strict=True)
-        return {"log_probability": [-float(len(s + t)) for s, t in both]}
-
-    def size(inputs):
-        return {"score": [float(len(content)) for content in inputs["image_bytes"]]}
-
-    def fail(inputs):
-        raise RuntimeError("no translation today")
-
-    translate = Signature(upper, ("text",), BEST)
-    return {
-        DEFAULT: translate,
-        "translate": translate,
-        "score": Signature(
-            pair, ("source", "target"), {"log_probability": ("number", 1)}
-        ),
-        "size": Signature(size, ("image_bytes",), {"score": ("number", 1)}),
-        "fail": Signature(fail, ("text",), BEST),
-    }
+    def run(self, signature, inputs):
+        rows = list(zip(*inputs.values(), strict=True))
+        self.batches.append(len(rows))
+        if signature == "fail" or ("bad",) in rows:
+            raise RuntimeError("no translation today")
+        if signature == "score":
+            return {"log_probability": [-float(len(s + t)) for s, t in rows]}
+        if signature == "size":
+            return {"score": [float(len(content)) for (content,) in rows]}
+        return {
+            "translation": [text.upper() for (text,) in rows],
+            "score": [2.0] * len(rows),
+        }
 
 
 async def run(request):
     """Runs a request by itself, in the place of Ray's batches."""
-    return await asyncio.to_thread(request.signature.run, request.inputs)
+    [result] = run_together([request])
+    if isinstance(result, Refusal):
+        raise result
+    return result
 
 
 @pytest.fixture
-def folder(tmp_path):
-    """The folder of a model with the versions 1 and 2."""
-    for number in (1, 2):
-        (tmp_path / "made" / str(number)).mkdir(parents=True)
-    return tmp_path / "made"
-
-
-@pytest.fixture
-def model(folder):
-    model = ServedModel("made", folder, run, fake_signatures)
-    model.refresh()
-    return model
+def model():
+    return FakeModel()
 
 
 # === The real servers ===

@@ -116,27 +116,4 @@ def descendants(pid):
     return {int(row[0]): row[2] for row in rows if int(row[0]) in found - {pid}}
 
 
-# === Hostile requests ===
 PREDICT = f"/v1/models/{NAME}:predict"
-HEAD = f"POST {PREDICT} HTTP/1.1\r\nHost: a\r\n".encode()
-SLOW = HEAD + b"Content-Length: 1000\r\n\r\n{"  # and then nothing
-
-
-def hostile_connections(port):
-    """Nothing after the head, a wrong length, no HTTP, a head without an end."""
-    opened = []
-    for content in (
-        b"",
-        b"\x00" * 1000,
-        HEAD,
-        SLOW,
-        HEAD + b"Content-Length: -1\r\n\r\n{}",
-        HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
-        HEAD + b"X: " + b"a" * 1_000_000,
-        b"GET /" + b"a" * 100_000 + b" HTTP/1.1\r\n\r\n",
-    ):
-        connection = socket.create_connection(("localhost", port), 10)
-        with contextlib.suppress(OSError):
-            connection.sendall(content)
-        opened.append(connection)
-    return opened

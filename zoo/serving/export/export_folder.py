@@ -15,11 +15,10 @@ from zoo.serving.protocol import INSTALL, SIGNATURES
 
 EXTRA = "assets.extra"  # where TensorFlow Serving looks for its own files
 METADATA = "zoo.json"
-# Form of an export, or part of one -> the extra and the packages that it needs.
+# Form of an export -> the extra and the packages that it needs.
 _NEEDS = {
     "savedmodel": ("serving", ("tensorflow", "tensorflow_text")),
     "onnx": ("onnx", ("tensorflow", "tf2onnx", "onnx", "onnxruntime")),
-    "warmup": ("serving", ("tensorflow_serving",)),
 }
 
 
@@ -85,9 +84,7 @@ def read_metadata(path: StrPath) -> dict[str, Any]:
         ) from None
 
 
-def describe_task(
-    task: Any, name: str, preset: str | None, quantize: str | None
-) -> dict[str, Any]:
+def describe_task(task: Any, name: str, preset: str | None) -> dict[str, Any]:
     """Returns what both formats say of a task."""
     modules = map(importlib.import_module, ("zoo", "keras", "tensorflow"))
     return {
@@ -96,7 +93,6 @@ def describe_task(
         "task": task.task_name,
         "architecture": type(task).__name__,
         "parameters": task.count_params(),
-        "quantize": quantize,
         "packages": {module.__name__: module.__version__ for module in modules},
     }
 
@@ -132,10 +128,7 @@ def check_export(task: Any, form: str) -> None:
 
 
 def require_packages(form: str) -> None:
-    """Raises an `ImportError` if "savedmodel", "onnx" or "warmup" lacks a package.
-
-    The message names the extra.
-    """
+    """Raises an `ImportError`, which names the extra, if a form lacks a package."""
     extra, packages = _NEEDS[form]
     for name in packages:
         if importlib.util.find_spec(name) is None:

@@ -3,9 +3,7 @@
 import tensorflow as tf
 
 from zoo.backend import Shape, Tensor
-from zoo.images import LUMA, MAX_PIXELS
-
-_PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"  # what its files begin with
+from zoo.images import LUMA
 
 
 def read_images(contents: Tensor, shape: Shape) -> Tensor:
@@ -17,8 +15,8 @@ def read_images(contents: Tensor, shape: Shape) -> Tensor:
     and the EXIF orientation is ignored.
 
     Args:
-        contents: tf.string `(B,)`, PNG or JPEG files, each of at most 30 million
-            pixels; anything else is an InvalidArgumentError.
+        contents: tf.string `(B,)`, PNG or JPEG files; what TensorFlow cannot decode, or
+            holds for too large, is an InvalidArgumentError.
         shape: height, width and channels of the result, 1 or 3.
 
     Returns:
@@ -35,32 +33,21 @@ def read_images(contents: Tensor, shape: Shape) -> Tensor:
 
 
 def _read_image(content, shape):
-    jpeg, size = _header(content)
+    image = tf.cond(
+        tf.io.is_jpeg(content),
+        # As Pillow does it.
+        lambda: tf.io.decode_jpeg(content, 3, dct_method="INTEGER_ACCURATE"),
+        lambda: _on_white(tf.io.decode_png(content, 0)),
+    )
     wanted = list(shape[:2])
     # The largest middle part that has the shape's proportions.
-    there = tf.cast(tf.maximum(size, 1), tf.float32)
-    scale = tf.reduce_max(wanted / there)
-    margin = (there - wanted / scale) / 2
-    # The filter reads two pixels more, of the size of those that it makes; the rest is
-    # left out, since an image may be very long.
-    reach = 2 * tf.maximum(1 / scale, 1) + 1
-    begin = tf.cast(tf.maximum(margin - reach, 0), tf.int32)
-    end = size - begin
-
-    def crop(image):
-        return image[begin[0] : end[0], begin[1] : end[1]]
-
-    image = tf.cond(
-        jpeg,
-        # As Pillow does it.
-        lambda: crop(tf.io.decode_jpeg(content, 3, dct_method="INTEGER_ACCURATE")),
-        lambda: _on_white(crop(tf.io.decode_png(content, 4)), content),
-    )
+    size = tf.cast(tf.shape(image)[:2], tf.float32)
+    scale = tf.reduce_max(wanted / size)
     image = tf.raw_ops.ScaleAndTranslate(
         images=tf.ensure_shape(image, [None, None, 3])[None],
         size=wanted,
         scale=[scale, scale],
-        translation=(tf.cast(begin, tf.float32) - margin) * scale,
+        translation=(wanted - size * scale) / 2,
         kernel_type="keyscubic",  # Pillow's
         antialias=True,
     )
@@ -71,48 +58,16 @@ def _read_image(content, shape):
     return image
 
 
-def _header(content):
-    """Returns whether a file is a JPEG, and its size, checked before it is unpacked."""
-    jpeg = tf.io.is_jpeg(content)
-    png = tf.strings.substr(content, 0, len(_PNG)) == _PNG
-    known = tf.debugging.assert_equal(
-        jpeg | png, True, "an image must be the content of a PNG or JPEG file"
-    )
-    with tf.control_dependencies([known]):
-        size = tf.cond(
-            jpeg,
-            lambda: tf.io.extract_jpeg_shape(content)[:2],
-            lambda: _png_numbers(content, 16, 8, tf.int32)[::-1],
-        )
-    pixels = tf.reduce_prod(tf.cast(size, tf.int64))
-    few = tf.debugging.assert_less_equal(
-        pixels, tf.constant(MAX_PIXELS, tf.int64), "an image has too many pixels"
-    )
-    with tf.control_dependencies([few]):
-        return tf.identity(jpeg), size
-
-
-def _png_numbers(content, start, size, dtype):
-    """Returns the numbers in a PNG's header: its width and height, its bit depth."""
-    # A file that is cut off is refused by its decoder.
-    content = tf.strings.join([content, "\0" * 32])
-    part = tf.strings.substr(content, start, size)
-    return tf.io.decode_raw(part, dtype, little_endian=False)
-
-
-def _on_white(image, content):
-    """Returns the colours of `(H, W, 4)`, on white where they are transparent."""
-    colours, alpha = image[..., :3], image[..., 3:]
-    # Without transparency TensorFlow fills in the largest number of the file's depth,
-    # 1 for black and white.
-    depth = tf.cast(_png_numbers(content, 24, 1, tf.uint8)[0], tf.int32)
-    opaque = tf.cast(2 ** tf.minimum(depth, 8) - 1, tf.uint8)
+def _on_white(image):
+    """Returns the colours `(H, W, 3)` of a PNG, on white where they are transparent."""
+    size = tf.shape(image)
 
     def composed():
-        share = tf.cast(alpha, tf.float32) / 255
-        return _rounded(255 + share * (tf.cast(colours, tf.float32) - 255))
+        share = tf.cast(image[..., -1:], tf.float32) / 255
+        return _rounded(255 + share * (tf.cast(image[..., :-1], tf.float32) - 255))
 
-    return tf.cond(tf.reduce_all(alpha == opaque), lambda: colours, composed)
+    colours = tf.cond(size[2] % 2 == 0, composed, lambda: image)
+    return tf.broadcast_to(colours, [size[0], size[1], 3])  # grey has one channel
 
 
 def _rounded(numbers):

@@ -1,20 +1,19 @@
 """The configuration files and command line of a TensorFlow model server."""
 
+import json
 import shutil
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 from zoo.files import StrPath, write_bytes
-from zoo.serving.export.export_folder import require_packages, versions
+from zoo.serving.export.export_folder import versions
+from zoo.serving.protocol import MAX_ROWS
 
 BINARY = "tensorflow_model_server"
 # Not older than the TensorFlow that exports, whose operations it has to know.
 IMAGE = "tensorflow/serving:2.21.0"
-MODELS, BATCHING, MONITORING = "models.config", "batching.config", "monitoring.config"
-LABELS = "stable", "previous"  # for the newest version, and the one before it
-VERSIONS = len(LABELS) + 1  # that are served: labels move some time after an export
-MAX_BATCH_SIZE = 512  # also of a request: larger ones are rejected
+MODELS, BATCHING = "models.config", "batching.config"
 INSTALL = (
     f"Either is enough: Docker (https://docs.docker.com/get-docker/), which fetches "
     f"{IMAGE}, or the binary from TensorFlow's apt repository: "
@@ -23,25 +22,16 @@ INSTALL = (
 )
 # `batching.config`: requests that wait together are run together.
 BATCHING_TEXT = f"""\
-max_batch_size {{ value: {MAX_BATCH_SIZE} }}
+max_batch_size {{ value: {MAX_ROWS} }}
 batch_timeout_micros {{ value: 2000 }}
 max_enqueued_batches {{ value: 100 }}
-"""
-# `monitoring.config`: metrics for Prometheus at the REST port.
-MONITORING_TEXT = """\
-prometheus_config {
-  enable: true
-  path: "/monitoring/prometheus/metrics"
-}
 """
 
 
 def write_server_files(folder: StrPath, names: Iterable[str]) -> Path:
-    """Writes `models.config`, `batching.config` and `monitoring.config`.
+    """Writes `models.config` and `batching.config`.
 
-    The server loads the three newest versions of each model. The label "stable" is the
-    newest version, "previous" the one before it. Later exports are loaded at once, and
-    labelled by `refresh_labels`, which `zoo export` calls.
+    The server loads the newest version of each model, and later exports at once.
 
     Args:
         folder: the folder with the models' folders.
@@ -52,77 +42,27 @@ def write_server_files(folder: StrPath, names: Iterable[str]) -> Path:
 
     Raises:
         ValueError: for a model without an exported version.
-        ImportError: without tensorflow-serving-api.
     """
     folder = Path(folder).resolve()  # the server needs absolute paths
-    config = _config("")
+    lines = []
     for name in names:
         if not versions(folder / name):
             raise ValueError(
                 f"{folder / name} should hold a version, as `zoo export` writes it. "
                 "Received: none"
             )
-        model = config.model_config_list.config.add(
-            name=name, base_path=str(folder / name), model_platform="tensorflow"
-        )
-        model.model_version_policy.latest.num_versions = VERSIONS
-        _label(model)
-    # Atomically, since the server may be reading them.
-    write_bytes(folder / MODELS, str(config).encode())
+        quoted = (json.dumps(x, ensure_ascii=False) for x in (name, str(folder / name)))
+        line = 'config {{ name: {} base_path: {} model_platform: "tensorflow" }}\n'
+        lines.append(line.format(*quoted))
+    # Atomically, since a server may be reading them.
+    text = f"model_config_list {{\n{''.join(lines)}}}\n"
+    write_bytes(folder / MODELS, text.encode())
     write_bytes(folder / BATCHING, BATCHING_TEXT.encode())
-    write_bytes(folder / MONITORING, MONITORING_TEXT.encode())
     return folder / MODELS
 
 
-def refresh_labels(folder: StrPath, name: str) -> bool:
-    """Moves a model's labels in `models.config` after an export.
-
-    A model server reads the file once a minute. A `stable` that somebody put on another
-    version than the previously newest stays, and so do those of chosen versions.
-
-    Args:
-        folder: the folder with the models' folders.
-        name: the model.
-
-    Returns:
-        Whether the labels have changed.
-    """
-    path = Path(folder) / MODELS
-    if not path.is_file():
-        return False
-    config = _config(path.read_text(encoding="utf-8"))
-    for model in config.model_config_list.config:
-        before = versions(model.base_path)[-2:-1]
-        latest = model.name == name and model.model_version_policy.HasField("latest")
-        if latest and [model.version_labels["stable"]] == before:
-            _label(model)
-            write_bytes(path, str(config).encode())
-            return True
-    return False
-
-
-def _config(text):
-    """Returns the server's own message of `models.config`."""
-    require_packages("warmup")
-    from google.protobuf import text_format
-    from tensorflow_serving.config import model_server_config_pb2
-
-    return text_format.Parse(text, model_server_config_pb2.ModelServerConfig())
-
-
-def _label(model):
-    """Labels a model's newest versions."""
-    for label, version in zip(LABELS, versions(model.base_path)[::-1], strict=False):
-        model.version_labels[label] = version
-
-
 def server_command(
-    folder: StrPath,
-    port: int = 8500,
-    rest_port: int = 8501,
-    batching: bool = True,
-    intra_op_threads: int = 1,
-    image: str = IMAGE,
+    folder: StrPath, port: int = 8500, rest_port: int = 8501
 ) -> list[str]:
     """Returns the command that starts the model server: its binary, or else Docker.
 
@@ -130,11 +70,6 @@ def server_command(
         folder: the folder of `write_server_files`.
         port: gRPC port.
         rest_port: REST port.
-        batching: whether requests are batched.
-        intra_op_threads: threads of one operation; 0 lets the server choose. A
-            sentence's products are too small for more than one, and concurrent requests
-            use all cores anyway.
-        image: Docker image. Default: the TensorFlow Serving of zoo's TensorFlow.
 
     Raises:
         FileNotFoundError: with neither, or if Docker's daemon doesn't run; the message
@@ -143,15 +78,12 @@ def server_command(
     folder = Path(folder).resolve()
     options = [
         f"--model_config_file={folder / MODELS}",
-        "--model_config_file_poll_wait_seconds=60",
-        # At start no version is loaded yet that could be labelled.
-        "--allow_version_labels_for_unavailable_models=true",
-        f"--monitoring_config_file={folder / MONITORING}",
-        f"--tensorflow_intra_op_parallelism={intra_op_threads}",
+        "--enable_batching=true",
+        f"--batching_parameters_file={folder / BATCHING}",
+        # A sentence's products are too small for more threads, and concurrent requests
+        # use all cores anyway.
+        "--tensorflow_intra_op_parallelism=1",
     ]
-    if batching:
-        options.append("--enable_batching=true")
-        options.append(f"--batching_parameters_file={folder / BATCHING}")
     if shutil.which(BINARY):
         return [BINARY, f"--port={port}", f"--rest_api_port={rest_port}", *options]
     if not _docker_runs():
@@ -165,7 +97,7 @@ def server_command(
     # Signals stop neither the shell that is the image's entry point, nor the first
     # process of a container, which is Docker's with --init.
     start = ["--init", "--entrypoint", BINARY]
-    return ["docker", "run", "--rm", *start, *ports, *volume, image, *options]
+    return ["docker", "run", "--rm", *start, *ports, *volume, IMAGE, *options]
 
 
 def _docker_runs():

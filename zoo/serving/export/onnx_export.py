@@ -96,7 +96,8 @@ def export_onnx(
         graphs = write_graphs(model.functions(), part, quantize)
         model.vocabulary.save_assets(str(part))
         manifest = {
-            **describe_task(task, name, preset, quantize),
+            **describe_task(task, name, preset),
+            "quantize": quantize,
             **model.described,
             "graphs": graphs,
             "card": card,

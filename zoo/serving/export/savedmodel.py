@@ -12,19 +12,13 @@ from zoo.serving.export.export_folder import (
     METADATA,
     check_export,
     describe_task,
-    require_packages,
     write_version,
 )
-from zoo.serving.export.limits import Limits
-from zoo.serving.protocol import DEFAULT, SIGNATURES, TAKES
+from zoo.serving.protocol import DEFAULT, SIGNATURES
 
 
 def export_savedmodel(
-    task: Any,
-    path: StrPath,
-    warmup: bool = True,
-    preset: str | None = None,
-    **limits: Any,
+    task: Any, path: StrPath, preset: str | None = None, **limits: Any
 ) -> Path:
     """Writes the next version of a served model.
 
@@ -37,11 +31,16 @@ def export_savedmodel(
         task: a translator, language model, tagger, classifier or captioner of
             `zoo.models`, with its preprocessor, under the TensorFlow backend.
         path: the model's folder.
-        warmup: whether to include requests that the model server runs before it accepts
-            others. This needs tensorflow-serving-api.
         preset: `zoo.presets.card.digest` of the preset that the task was loaded from,
             by which `zoo serve` recognizes it; None for no preset.
-        **limits: arguments of `zoo.serving.Limits`.
+        **limits: of all requests:
+            - `beam_size` (5) and `length_penalty` (1.0) of a translator or captioner;
+              see `zoo.decoding.BeamSearch`. `…_n_best` returns the whole beam.
+            - `max_length`: maximum output length of these and of a language model. Of
+              a translator in pieces with the end token, by default twice the source's
+              pieces plus 10; targets to score are cut to it too (by default to the
+              preprocessor's `target_length`). Of a language model in words with the
+              prompt, by default the preprocessor's `sequence_length`.
 
     Returns:
         The version's folder. Its `assets.extra/zoo.json` describes it; see
@@ -49,14 +48,13 @@ def export_savedmodel(
 
     Raises:
         TypeError: for a task that cannot be served.
-        ValueError: for a limit that the task does not have, or without a preprocessor.
+        ValueError: for a limit that the task does not have, or out of range, or without
+            a preprocessor.
         RuntimeError: under another backend; `zoo export` selects TensorFlow itself.
         ImportError: if a package is missing; the message names the extra.
     """
     check_export(task, "savedmodel")
-    if warmup:
-        require_packages("warmup")
-    signatures = make_signatures(task, _limits(task, limits))
+    signatures = make_signatures(task, **limits)
     name = Path(path).name
 
     def write(part):
@@ -65,37 +63,28 @@ def export_savedmodel(
         (part / EXTRA).mkdir()
         text = json.dumps(metadata, indent=2, ensure_ascii=False)
         (part / EXTRA / METADATA).write_text(f"{text}\n", encoding="utf-8")
-        if warmup:
-            from zoo.serving.export.warmup import write_warmup
-
-            write_warmup(part, metadata)
 
     return write_version(path, write)
 
 
-def _limits(task, given):
-    """Returns the limits, checked for the task."""
-    takes = TAKES[task.task_name]
-    if not given.keys() <= set(takes):
-        raise ValueError(
-            f"A {type(task).__name__} has the limits {list(takes)}. "
-            f"Received: {sorted(given)}"
-        )
-    return Limits(**given)
-
-
-def make_signatures(task: Any, limits: Limits) -> Any:
+def make_signatures(task: Any, **limits: Any) -> Any:
     """Returns the signatures of a task, functions in a TensorFlow graph."""
     from zoo.serving.export import search_signatures, word_graphs
 
-    kinds = {
+    kinds: dict[str, Any] = {
         "translate": search_signatures.TranslatorSignatures,
         "caption": search_signatures.CaptionerSignatures,
         "generate": word_graphs.LanguageModelSignatures,
         "tag": word_graphs.TaggerSignatures,
         "classify": word_graphs.ClassifierSignatures,
     }
-    return kinds[task.task_name](task, limits)
+    kind = kinds[task.task_name]
+    if not limits.keys() <= set(kind.takes):
+        raise ValueError(
+            f"A {type(task).__name__} has the limits {list(kind.takes)}. "
+            f"Received: {sorted(limits)}"
+        )
+    return kind(task, **limits)
 
 
 def trace(signatures: Any, name: str) -> tuple[Any, list[Any]]:
@@ -131,13 +120,11 @@ def _write(signatures, folder):
 
 
 def _metadata(task, signatures, name, preset):
-    dtypes = {keras.backend.standardize_dtype(v.dtype) for v in task.variables}
-    quantize = "int8" if "int8" in dtypes else None
     specs = SIGNATURES[task.task_name]
     return {
-        **describe_task(task, name, preset, quantize),
+        **describe_task(task, name, preset),
         "dtype": task.backbone.dtype_policy.name,
-        "limits": signatures.limits_used(),
+        "limits": signatures.limits,
         "signatures": {name: list(spec.inputs) for name, spec in specs.items()},
         "serving_default": next(iter(specs)),
     }

@@ -7,12 +7,13 @@ from typing import Any
 import tensorflow as tf
 
 from zoo.backend import Tensor
+from zoo.checks import integer
+from zoo.decoding.beam import BeamSearch
 from zoo.decoding.beam_state import LOW
 from zoo.decoding.keras_decoding import label_log_probs
 from zoo.decoding.search import longest_translation
 from zoo.images import check_shape
 from zoo.serving.export.image_graph import read_images
-from zoo.serving.export.limits import Limits
 from zoo.text import graph
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
 
@@ -28,32 +29,42 @@ class SearchSignatures:
 
     Args:
         task: the task with a preprocessor, under the TensorFlow backend.
-        limits: the limits of all requests.
+        beam_size, length_penalty, max_length: see `export_savedmodel`.
+
+    Attributes:
+        limits: what the metadata says of them.
     """
 
+    takes = ("beam_size", "length_penalty", "max_length")
     task_name: str
     written: str  # the name of the text in the outputs
 
-    def __init__(self, task: Any, limits: Limits) -> None:
-        self.model, self.limits = task, limits
+    def __init__(
+        self,
+        task: Any,
+        beam_size: int = 5,
+        length_penalty: float = 1.0,
+        max_length: int | None = None,
+    ) -> None:
+        self.model, self.max_length = task, max_length
+        self.beam_size, self.length_penalty = beam_size, length_penalty
+        BeamSearch(beam_size, length_penalty)  # checks them
+        if max_length is not None:
+            integer("max_length", max_length, 2)
         self.tokenizer = task.preprocessor.tokenizer
         self.tokenizer.set_proto(self.tokenizer.proto)  # a new seed frees the graph's
-        self.target_length = limits.max_length or task.preprocessor.target_length
+        self.target_length = max_length or task.preprocessor.target_length
         self.resources = [self.tokenizer]
-
-    def limits_used(self) -> dict[str, Any]:
-        """Returns the effective limits, for the metadata."""
-        return {
+        self.limits: dict[str, Any] = {
             "max_length": self.target_length,
-            "beam_size": self.limits.beam_size,
-            "length_penalty": self.limits.length_penalty,
-            "n_best": self.limits.n_best,
+            "beam_size": beam_size,
+            "length_penalty": length_penalty,
         }
 
     def functions(self) -> dict[str, Callable[..., dict[str, Tensor]]]:
         """Returns the signatures of `zoo.serving.protocol.SIGNATURES` by name."""
         return {
-            self.task_name: functools.partial(self.best, self.limits.beam_size),
+            self.task_name: functools.partial(self.best, self.beam_size),
             f"{self.task_name}_n_best": self.n_best,
             "greedy": functools.partial(self.best, 1),
             "align": self.align,
@@ -67,9 +78,8 @@ class SearchSignatures:
         return {self.written: text, "score": scores[:, 0]}
 
     def n_best(self, source: Tensor) -> dict[str, Tensor]:
-        """Returns the texts and scores `(B, n_best)`, best first."""
-        read, limits = self._read(source), self.limits
-        ids, scores = self._search(read, limits.beam_size, limits.n_best)
+        """Returns the texts and scores `(B, beam_size)`, best first."""
+        ids, scores = self._search(self._read(source), self.beam_size, self.beam_size)
         flat = tf.reshape(ids, tf.stack([tf.size(scores), tf.shape(ids)[2]]))
         texts = graph.detokenize(self.tokenizer, flat)
         return {
@@ -80,7 +90,7 @@ class SearchSignatures:
     def align(self, source: Tensor) -> dict[str, Tensor]:
         """Returns the best text, its score, tokens `(B, T)` and attention weights."""
         read = self._read(source)
-        ids, scores = self._search(read, self.limits.beam_size, 1)
+        ids, scores = self._search(read, self.beam_size, 1)
         ids = tf.where(graph.before_end(ids[:, 0], END_ID), ids[:, 0], PAD_ID)
         width = tf.maximum(tf.reduce_max(_lengths(ids)), 1)
         ids = ids[:, :width]
@@ -124,7 +134,7 @@ class SearchSignatures:
         """Returns ids `(B, n_best, T)` and scores `(B, n_best)`."""
         longest = self._longest(read)
         steps = tf.maximum(tf.reduce_max(longest), 1)  # there may be no row
-        search = self.limits.search(beam_size, n_best)
+        search = BeamSearch(beam_size, self.length_penalty, n_best=n_best)
         ids, scores = search(self.model, read, longest, steps)
         return ids[:, :n_best], scores[:, :n_best]
 
@@ -143,20 +153,14 @@ class TranslatorSignatures(SearchSignatures):
     task_name = "translate"
     written = "translation"
 
-    def __init__(self, task: Any, limits: Limits) -> None:
-        super().__init__(task, limits)
-        preprocessor = task.preprocessor
-        self.source_end = preprocessor.source_end
-        self.source_length = limits.max_source_length or preprocessor.source_length
-
-    def limits_used(self) -> dict[str, Any]:
-        """Returns the effective limits, for the metadata."""
-        return {
-            **super().limits_used(),
+    def __init__(self, task: Any, **limits: Any) -> None:
+        super().__init__(task, **limits)
+        self.source_end = task.preprocessor.source_end
+        self.source_length = task.preprocessor.source_length
+        self.limits |= {
             "max_source_length": self.source_length,
-            "max_length": self.limits.max_length or "2 * source pieces + 10",
+            "max_length": self.max_length or "2 * source pieces + 10",
             "max_target_length": self.target_length,
-            "coverage_penalty": self.limits.coverage_penalty,
         }
 
     def _read(self, source):
@@ -170,8 +174,8 @@ class TranslatorSignatures(SearchSignatures):
         lengths = _lengths(read)
         # As in `zoo.decoding.search_ids`, other rows do not change a row's limit.
         longest = longest_translation(lengths)
-        if self.limits.max_length:
-            longest = tf.fill(tf.shape(lengths), self.limits.max_length)
+        if self.max_length:
+            longest = tf.fill(tf.shape(lengths), self.max_length)
         return tf.where(lengths > 0, longest, 1)
 
     def _alignment(self, read, weights):
@@ -199,8 +203,8 @@ class CaptionerSignatures(SearchSignatures):
     task_name = "caption"
     written = "caption"
 
-    def __init__(self, task: Any, limits: Limits) -> None:
-        super().__init__(task, limits)
+    def __init__(self, task: Any, **limits: Any) -> None:
+        super().__init__(task, **limits)
         self.image_shape = task.preprocessor.image_shape
         check_shape(self.image_shape)
 

@@ -6,22 +6,24 @@ import keras_hub
 import tensorflow as tf
 
 from zoo.backend import Tensor
-from zoo.serving.export.limits import Limits
+from zoo.checks import integer
 from zoo.serving.export.search_signatures import log_probability, padded_frame
 from zoo.serving.protocol import SIGNATURES
 from zoo.text.graph import CHARACTERS_PER_PIECE, frame, pad_to_longest, valid_text
 from zoo.text.graph_words import TaggerGraph, WordGraph, sentence_words
 from zoo.text.tokenizer import END_ID, PAD_ID
 
-MAX_WORDS = 256  # of an input, unless the limits say otherwise
+MAX_WORDS = 256  # of an input
 
 
 class _WordSignatures:
-    """Signatures of a task over words; see `SearchSignatures` for the arguments."""
+    """Signatures of a task over words; see `SearchSignatures` for the attributes."""
 
-    def __init__(self, task, limits):
+    takes: tuple[str, ...] = ()
+
+    def __init__(self, task):
         self.model = task
-        self.max_words = limits.max_source_length or MAX_WORDS
+        self.limits: dict[str, Any] = {"max_source_length": MAX_WORDS}
         self.graph = self._graph(task.preprocessor)
         self.resources = self.graph.resources
 
@@ -31,10 +33,6 @@ class _WordSignatures:
 
     def _graph(self, preprocessor: Any) -> Any:
         return WordGraph(preprocessor.tokenizer)
-
-    def limits_used(self) -> dict[str, Any]:
-        """Returns the effective limits, for the metadata."""
-        return {"max_source_length": self.max_words}
 
     def _read(self, text, limit):
         """Returns the first words of each text, ragged; the end may not be read."""
@@ -49,27 +47,24 @@ class _WordSignatures:
 class LanguageModelSignatures(_WordSignatures):
     """The signatures of a `zoo.models.RecurrentCausalLM`."""
 
-    def __init__(self, task: Any, limits: Limits) -> None:
-        super().__init__(task, limits)
+    takes = ("max_length",)
+
+    def __init__(self, task: Any, max_length: int | None = None) -> None:
+        super().__init__(task)
         call = type(task.sampler).__call__
         if call is not keras_hub.samplers.Sampler.__call__:
             raise ValueError(
                 "A language model is served with a sampler that draws one word after "
                 f"another. Received: {type(task.sampler).__name__}"
             )
-        self.length = limits.max_length or task.preprocessor.sequence_length
-        # Without a limit a prompt may fill all but one place, as in `generate`.
-        longest = limits.max_source_length or self.length
-        self.max_prompt = min(longest, self.length - 1)
-
-    def limits_used(self) -> dict[str, Any]:
-        """Returns the effective limits, for the metadata."""
-        prompt = {"max_prompt_length": self.max_prompt, "max_length": self.length}
-        return {**super().limits_used(), **prompt}
+        if max_length is not None:
+            integer("max_length", max_length, 2)
+        self.length = max_length or task.preprocessor.sequence_length
+        self.limits["max_length"] = self.length
 
     def generate(self, text: Tensor) -> dict[str, Tensor]:
         """Returns `text`, each prompt with the sampler's continuation."""
-        rows = self._read(text, self.max_prompt)
+        rows = self._read(text, self.length - 1)
         # They follow the end of the previous text.
         inputs, _ = frame(rows, END_ID, END_ID)
         ids = inputs.to_tensor(shape=[None, self.length])
@@ -99,7 +94,7 @@ class LanguageModelSignatures(_WordSignatures):
 
     def score(self, text: Tensor) -> dict[str, Tensor]:
         """Returns `log_probability` of each text, its end token included."""
-        rows = self._read(text, self.max_words)
+        rows = self._read(text, MAX_WORDS)
         backbone, (inputs, labels) = self.model.backbone, padded_frame(rows, END_ID)
         features, _ = backbone.read(inputs)
         return {
@@ -118,7 +113,7 @@ class TaggerSignatures(_WordSignatures):
 
     def tag(self, text: Tensor) -> dict[str, Tensor]:
         """Returns `words` and `tags` `(B, T)`, padded with the empty string."""
-        words = self._read(text, self.max_words)
+        words = self._read(text, MAX_WORDS)
         inputs = self.graph.arrays(words)
         best = tf.argmax(self.model.backbone(inputs), axis=-1)
         real = inputs["word_ids"] != PAD_ID
@@ -131,7 +126,7 @@ class ClassifierSignatures(_WordSignatures):
 
     def classify(self, text: Tensor) -> dict[str, Tensor]:
         """Returns `class`, the most probable, and `probabilities` `(B, classes)`."""
-        rows = self._read(text, self.max_words)
+        rows = self._read(text, MAX_WORDS)
         logits = self.model.backbone({"token_ids": pad_to_longest(rows)})
         logits = tf.cast(logits, "float32")
         names = tf.constant(self.model.backbone.classes)

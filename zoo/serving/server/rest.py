@@ -7,17 +7,17 @@ server's own code (`json_tensor.cc`, `http_rest_api_handler.cc`).
 import base64
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from zoo.serving.protocol import CODES, takes_bytes
-from zoo.serving.server.model_versions import ServedModel
-from zoo.serving.server.signatures import (
+from zoo.serving.server.served_model import (
     Inputs,
     Refusal,
-    internal,
+    Request,
+    ServedModel,
     invalid,
 )
 from zoo.strings import describe, replace_surrogates
@@ -25,45 +25,41 @@ from zoo.strings import describe, replace_surrogates
 # gRPC code -> HTTP status; of two, the usual one.
 STATUSES = {code: status for status, code in CODES.items()}
 _PATH = re.compile(
-    r"/v1/models/(?P<model>[^/:]+)"
-    r"(?:/versions/(?P<version>\d{1,18})|/labels/(?P<label>[^/:]+))?"
-    r"(?P<verb>:predict|/metadata)?"
+    r"/v1/models/(?P<model>[^/:]+)(?:/versions/(?P<version>\d{1,18}))?(?P<verb>:predict)?"
 )
 
 Models = Mapping[str, ServedModel]  # by name
+Run = Callable[[Request], Awaitable[dict[str, np.ndarray]]]
 
 
 async def answer_rest(
-    models: Models, method: str, path: str, body: bytes
+    models: Models, run: Run, method: str, path: str, body: bytes
 ) -> tuple[int, Any]:
     """Returns the HTTP status and the JSON value that answer a request.
 
     Example:
         ```python
-        status, answer = await answer_rest(
-            models, "POST", "/v1/models/luong_local:predict", b'{"inputs": ["A dog."]}'
-        )
+        body = b'{"inputs": ["A dog."]}'
+        path = "/v1/models/luong_local:predict"
+        status, answer = await answer_rest(models, run, "POST", path, body)
         ```
     """
     try:
-        with internal(f"{method} {path}"):
-            return 200, await _answer(models, method, path, body)
+        return 200, await _answer(models, run, method, path, body)
     except Refusal as refusal:
         return STATUSES[refusal.code], {"error": str(refusal)}
 
 
-async def _answer(models, method, path, body):
+async def _answer(models, run, method, path, body):
     found = _PATH.fullmatch(path)
-    verb = found["verb"] if found else None
-    if not found or method != ("POST" if verb == ":predict" else "GET"):
+    if not found or method != ("POST" if found["verb"] else "GET"):
         raise invalid(f"Malformed request: {method} {path}")
-    model = served_model(models, found["model"])
-    place = int(found["version"]) if found["version"] else None, found["label"]
-    if verb is None:
-        return model.status(*place)
-    number = model.find(*place)
-    if verb == "/metadata":
-        return model.metadata(number)
+    version = int(found["version"]) if found["version"] else None
+    model = find_model(models, found["model"], version)
+    if not found["verb"]:
+        state = {"version": str(model.version), "state": "AVAILABLE"}
+        state["status"] = {"error_code": "OK", "error_message": ""}
+        return {"model_version_status": [state]}
     try:
         request = json.loads(body.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
@@ -74,16 +70,17 @@ async def _answer(models, method, path, body):
             "expected a JSON object, with a string as 'signature_name' if any, "
             f"received {describe(request)}"
         )
-    signature = model.signature(name, number)
-    outputs = await model.answer(signature, read_inputs(request, signature.inputs))
+    inputs = read_inputs(request, model.signature(name).inputs)
+    outputs = await run(model.request(name, inputs))
     return write_outputs(outputs, rows="instances" in request)
 
 
-def served_model(models: Models, name: str) -> ServedModel:
+def find_model(models: Models, name: str, version: int | None) -> ServedModel:
     """Returns a model by its name, or refuses the request."""
     if name not in models:
         text = f"the models are {sorted(models)}, received {describe(name)}"
         raise Refusal("NOT_FOUND", text)
+    models[name].check_version(version)
     return models[name]
 
 

@@ -1,0 +1,278 @@
+"""Served models: an ONNX export's signatures, as functions of many requests."""
+
+import functools
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zoo.decoding import search_ids
+from zoo.files import StrPath
+from zoo.images import decode_image
+from zoo.serving.export.manifest import newest
+from zoo.serving.protocol import (
+    DEFAULT,
+    MAX_ROWS,
+    NO_SCORE,
+    SIGNATURES,
+    SignatureSpec,
+    holds_numbers,
+)
+from zoo.serving.runtime import onnx
+from zoo.strings import describe
+
+logger = logging.getLogger("zoo.serving.server")
+MAX_REQUEST_BYTES = 8 * 2**20
+BEAM_SIZE = 5
+Inputs = dict[str, list[Any]]  # texts, or bytes
+
+
+class Refusal(Exception):
+    """A request that is not answered: gRPC's name of the error, and the reason."""
+
+    def __init__(self, code: str, message: str) -> None:
+        # gRPC writes it into a header, of which clients take 8 KiB.
+        super().__init__(message[:500])
+        self.code = code
+
+
+def invalid(message: str) -> Refusal:
+    """Returns the refusal of a request that is wrong in itself."""
+    return Refusal("INVALID_ARGUMENT", message)
+
+
+class ServedModel:
+    """The newest version of a model that `zoo export --format onnx` wrote.
+
+    Args:
+        name: the name of the model.
+        folder: its folder.
+
+    Attributes:
+        version: the number of its version.
+        signatures: the `SignatureSpec`s by name, `serving_default` among them.
+
+    Raises:
+        ValueError: for no export, or a damaged one.
+
+    Example:
+        ```python
+        model = ServedModel("luong_local", "exports/onnx/luong_local")
+        request = model.request("translate", {"text": ["A dog runs."]})
+        [answer] = run_together([request])
+        ```
+    """
+
+    def __init__(self, name: str, folder: StrPath) -> None:
+        version = newest(folder)
+        model = onnx.load(version, workers=1)  # Ray has replicas
+        self.name, self.version = name, int(version.name)
+        specs, runs = SIGNATURES[model.task_name], _READERS[model.task_name](model)
+        first = next(iter(specs))
+        self.signatures: dict[str, SignatureSpec] = {DEFAULT: specs[first], **specs}
+        self._runs = {DEFAULT: runs[first], **runs}
+
+    def check_version(self, version: int | None) -> None:
+        """Refuses a request for another version than the one that is served."""
+        if version not in (None, self.version):
+            text = f"{self.name} has the version {self.version}, received {version}"
+            raise Refusal("NOT_FOUND", text)
+
+    def signature(self, name: str) -> SignatureSpec:
+        """Returns a signature by its name; `serving_default` for no name."""
+        if (name or DEFAULT) not in self.signatures:
+            names = sorted(self.signatures)
+            text = f"{self.name} has the signatures {names}, received {describe(name)}"
+            raise invalid(text)
+        return self.signatures[name or DEFAULT]
+
+    def request(self, signature: str, inputs: Inputs) -> "Request":
+        """Returns a request, whose inputs are as many rows each, at most 512."""
+        counts = {name: len(values) for name, values in inputs.items()}
+        if len(set(counts.values())) != 1 or max(counts.values()) > MAX_ROWS:
+            text = f"inputs need equally many rows, at most {MAX_ROWS}, received"
+            raise invalid(f"{text} {counts}")
+        return Request(self, signature or DEFAULT, inputs)
+
+    def run(self, signature: str, inputs: Inputs) -> dict[str, Sequence[Any]]:
+        """Returns the rows of each output of a signature."""
+        spec = self.signatures[signature]
+        values = self._runs[signature](*(inputs[name] for name in spec.inputs))
+        return dict(zip(spec.outputs, values, strict=True))
+
+
+class Request(NamedTuple):
+    """A signature of a model and its inputs, equally many of each."""
+
+    model: ServedModel
+    signature: str
+    inputs: Inputs
+
+
+# === Requests that run together ===
+def run_together(requests: Sequence[Request]) -> list[Any]:
+    """Returns each request's arrays by name, or its error.
+
+    Requests for one signature run as one batch.
+    """
+    groups: dict[Any, list[int]] = {}
+    for place, request in enumerate(requests):
+        groups.setdefault((request.model, request.signature), []).append(place)
+    results: dict[int, Any] = {}
+    for places in groups.values():
+        found = _run([requests[place] for place in places])
+        results.update(zip(places, found, strict=True))
+    return [results[place] for place in range(len(requests))]
+
+
+def _run(group):
+    """Runs requests for one signature: together, or alone where one of them fails."""
+    (model, signature, first), start, results = group[0], 0, []
+    names = model.signatures[signature].outputs
+    joined = {
+        key: [x for request in group for x in request.inputs[key]] for key in first
+    }
+    try:
+        outputs = model.run(signature, joined)
+    except Exception as error:
+        if len(group) > 1:
+            return [result for request in group for result in _run([request])]
+        if isinstance(error, Refusal):
+            return [error]
+        logger.exception("%s: %s failed", model.name, signature)
+        return [Refusal("INTERNAL", f"{type(error).__name__}: {error}")]
+    for request in group:
+        end = start + len(next(iter(request.inputs.values())))
+        results.append(
+            {key: stack(outputs[key][start:end], key, names) for key in names}
+        )
+        start = end
+    return results
+
+
+def stack(rows: Any, name: str, outputs: Mapping[str, str]) -> np.ndarray:
+    """Returns the rows of an output as one array, padded with "" or 0.
+
+    Texts are str objects, numbers float32.
+    """
+    number = holds_numbers(name)
+    dtype: Any = "float32" if number else object
+    arrays = [np.asarray(row, dtype) for row in rows]
+    shape = np.max([array.shape for array in arrays], axis=0, initial=0)
+    sizes = np.broadcast_to(shape, len(outputs[name]) - 1).astype(int)
+    result = np.full((len(arrays), *sizes), 0 if number else "", dtype)
+    for place, array in enumerate(arrays):
+        part: Any = (place, *map(slice, array.shape))
+        result[part] = array if array.ndim else array.item()
+    return result
+
+
+# === Signatures ===
+# Each of the following returns functions by signature: of the inputs' values, to those
+# of the outputs, both in the order of `SIGNATURES`.
+def _language_model(model):
+    return {
+        "generate": lambda texts: [model.generate(texts)],
+        "score": lambda texts: [model.score(texts)],
+    }
+
+
+def _tagger(model):
+    def tag(texts):
+        rows = [list(zip(*row, strict=True)) or [(), ()] for row in model.tag(texts)]
+        return [words for words, _ in rows], [tags for _, tags in rows]
+
+    return {"tag": tag}
+
+
+def _classifier(model):
+    def classify(texts):
+        records = model.classify(texts, return_details=True)
+        shares = [list(record.probabilities.values()) for record in records]
+        return [record.label for record in records], shares
+
+    return {"classify": classify}
+
+
+class _Writer:
+    """The signatures of a translator or a captioner."""
+
+    def __init__(self, model):
+        self.model, self.preprocessor = model, model.preprocessor
+        self.captions = model.task_name == "caption"
+
+    def functions(self):
+        """Returns the functions by signature."""
+        default, *_ = specs = SIGNATURES[self.model.task_name]
+        fields = [*specs["align"].outputs][1:]
+        return {
+            default: functools.partial(self.best, BEAM_SIZE),
+            "greedy": functools.partial(self.best, 1),
+            f"{default}_n_best": functools.partial(self.several, *[BEAM_SIZE] * 2),
+            "align": functools.partial(self.align, fields),
+            "score": self.score,
+        }
+
+    def read(self, values):
+        """Returns what the model's methods take: texts, or images as one array."""
+        if not self.captions:
+            return values
+        images = [np.zeros((0, *self.preprocessor.image_shape), "uint8")]
+        for place, content in enumerate(values):
+            try:
+                image = decode_image(content)
+            except ValueError as error:
+                raise invalid(f"image_bytes[{place}]: {error}") from None
+            # Scaled at once: as they are sent, 64 may take gigabytes.
+            images.append(self.preprocessor.images(image)[0])
+        return np.concatenate(images)
+
+    def find(self, values, beam_size, n_best):
+        """Returns the hypotheses of each row: (ids, score)."""
+        search = self.model.search_class(beam_size, n_best=n_best)
+        if self.captions:
+            longest = self.preprocessor.target_length
+            return search_ids(self.model, self.read(values), search, longest)
+        sources = self.preprocessor.encode(values)
+        rows = zip(sources, search_ids(self.model, sources, search), strict=True)
+        return [best if source else best[:1] for source, best in rows]  # of nothing one
+
+    def best(self, beam_size, values):
+        """Returns the best text of each row, and its score."""
+        texts, scores = self.several(beam_size, 1, values)
+        return [text for (text,) in texts], [score for (score,) in scores]
+
+    def several(self, beam_size, n_best, values):
+        """Returns the best texts of each row, "" where there are no more; scores."""
+        texts, scores = [], []
+        for best in self.find(values, beam_size, n_best):
+            missing = n_best - len(best)
+            written = self.preprocessor.decode([ids for ids, _ in best])
+            texts.append([*written, *[""] * missing])
+            scores.append([*(score for _, score in best), *[NO_SCORE] * missing])
+        return texts, scores
+
+    def align(self, fields, values):
+        """Returns the best text of each row, and further fields of its record."""
+        write = self.model.caption if self.captions else self.model.translate
+        records = write(self.read(values), beam_size=BEAM_SIZE, return_details=True)
+        names = "text", *fields
+        return [[getattr(record, name) for record in records] for name in names]
+
+    def score(self, values, texts):
+        """Returns the log-probability of each given text."""
+        sources = self.read(values)
+        try:
+            return [self.model.score(sources, texts)]
+        except ValueError as error:  # a blank source
+            raise invalid(str(error)) from None
+
+
+_READERS = {
+    "translate": lambda model: _Writer(model).functions(),
+    "caption": lambda model: _Writer(model).functions(),
+    "generate": _language_model,
+    "tag": _tagger,
+    "classify": _classifier,
+}
