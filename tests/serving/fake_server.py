@@ -1,7 +1,6 @@
 """A model server without sockets: what PredictionService and the REST API are said to
 do, with Python functions or recorded answers."""
 
-import asyncio
 import base64
 import contextlib
 import functools
@@ -18,10 +17,9 @@ from tensorflow.core.framework import types_pb2
 from tensorflow_serving.apis import predict_pb2
 
 _HTTP = {"INVALID_ARGUMENT": 400, "NOT_FOUND": 404, "UNAVAILABLE": 503}
-_HTTP["FAILED_PRECONDITION"] = 400
 _PATH = re.compile(
     r"/v1/models/(?P<name>[^/:]+)"
-    r"(?:/versions/(?P<version>\d+)|/labels/(?P<label>[^/:]+))?:predict"
+    r"(?:/versions/(?P<version>\d+))?:predict"
 )
 
 
@@ -44,45 +42,35 @@ class FakeServer:
 
     Args:
         models: name -> {version: model}.
-        labels: (name, label) -> version.
 
     Attributes:
-        failures: list of `Failure`; each request takes one and fails by it.
+        failures: list of errors; each request takes one and fails by it.
         answer: what is answered instead: bytes over gRPC; over REST a status, a body,
             and headers if need be.
         requests: the batch sizes of the requests that came.
         timeouts: the seconds that gRPC's requests allowed.
-        gate: event that each answer waits for.
     """
 
     url, address = "http://fake:8501", "fake:8500"
 
-    def __init__(self, models=(), labels=()):
-        self.models, self.labels = dict(models), dict(labels)
+    def __init__(self, models=()):
+        self.models = dict(models)
         self.failures, self.answer, self.requests, self.timeouts = [], None, [], []
-        self.gate = threading.Event()
-        self.gate.set()
 
     def install(self, monkeypatch):
         transport = httpx2.MockTransport(self.post)
-        client = functools.partial(httpx2.AsyncClient, transport=transport)
-        monkeypatch.setattr(httpx2, "AsyncClient", client)
+        client = functools.partial(httpx2.Client, transport=transport)
+        monkeypatch.setattr(httpx2, "Client", client)
         monkeypatch.setattr(grpc, "insecure_channel", lambda *_: self)
         return self
 
-    def run(self, name, version, label, signature, inputs):
+    def run(self, name, version, signature, inputs):
         self.requests.append(len(next(iter(inputs.values()))))
-        assert self.gate.wait(60)
         if self.failures:
             raise self.failures.pop(0)
         if self.answer is not None:
             return None
         versions = self.models.get(name, {})
-        if label:
-            if (name, label) not in self.labels:
-                message = f"Unrecognized servable version label: {label}"
-                raise Failure("INVALID_ARGUMENT", message)
-            version = self.labels[name, label]
         version = version or max(versions, default=None)
         if version not in versions:
             message = f"Servable not found for request: Specific({name}, {version})"
@@ -109,7 +97,6 @@ class FakeServer:
         found = self.run(
             spec.name,
             spec.version.value if spec.HasField("version") else None,
-            spec.version_label,
             spec.signature_name,
             {k: list(v.string_val) for k, v in request.inputs.items()},
         )
@@ -130,38 +117,36 @@ class FakeServer:
         return answer.SerializeToString()
 
     # === REST ===
-    async def post(self, request):
+    def post(self, request):
         """The answer to an HTTP request."""
-        await request.aread()
-        status, body, *headers = await asyncio.to_thread(self.answer_to, request)
-
-        async def pieces():  # a body that is there already cannot be streamed
-            yield body if isinstance(body, bytes) else body.encode()
-
-        return httpx2.Response(status, headers=dict(*headers), content=pieces())
-
-    def answer_to(self, request):
-        """The status, the body, and headers if need be."""
         try:
             found = self.read(request)
         except Failure as error:
-            return _HTTP[error.name], json.dumps({"error": error.message})
-        if found is None:
-            return self.answer
-        found = {name: _plain(array.tolist()) for name, array in found.items()}
-        # A signature's only output comes without its name.
-        outputs = next(iter(found.values())) if len(found) == 1 else found
-        return 200, json.dumps({"outputs": outputs})
+            status, body, *headers = (
+                _HTTP[error.name],
+                json.dumps({"error": error.message}),
+            )
+        else:
+            status, body, *headers = self.answer if found is None else (200, found)
+        content = body if isinstance(body, bytes) else body.encode()
+        # A body that is there already could not be streamed.
+        return httpx2.Response(status, headers=dict(*headers), content=iter([content]))
 
     def read(self, request):
+        """The body of an answer, or None for `answer`."""
         found = _PATH.fullmatch(request.url.path)
         body = json.loads(request.content)
         assert found and request.method == "POST"
         assert request.headers["Accept-Encoding"] == "identity"
         inputs = {k: list(map(_bytes, v)) for k, v in body["inputs"].items()}
         version = found["version"] and int(found["version"])
-        signature = body["signature_name"]
-        return self.run(found["name"], version, found["label"], signature, inputs)
+        outputs = self.run(found["name"], version, body["signature_name"], inputs)
+        if outputs is None:
+            return None
+        lists = {name: _plain(array.tolist()) for name, array in outputs.items()}
+        # A signature's only output comes without its name.
+        only = next(iter(lists.values())) if len(lists) == 1 else lists
+        return json.dumps({"outputs": only})
 
 
 def _bytes(value):

@@ -34,9 +34,7 @@ def old(signature, inputs):
 @pytest.fixture
 def server(monkeypatch):
     models = {"loud": {1: old, 2: shout}, "seeing": {1: describe}}
-    server = fake_server.FakeServer(models, {("loud", "stable"): 1})
-    yield server.install(monkeypatch)
-    server.gate.set()
+    return fake_server.FakeServer(models).install(monkeypatch)
 
 
 @pytest.fixture(params=KINDS)
@@ -84,17 +82,17 @@ def test_long_lists_are_sent_in_batches(connect, server):
     assert server.requests == [3, 3, 1]
 
 
-def test_versions_and_labels_are_asked_for(connect):
+def test_versions_are_asked_for(connect):
     def score(**options):
         [row] = connect(**options).predict({"text": ["abc"]}, "translate")
         return row["score"]
 
-    assert [score(), score(version=1), score(label="stable")] == [3, -1, -1]
+    assert [score(), score(version=1)] == [3, -1]
 
 
 def test_a_call_may_name_another_model(connect):
     assert connect(model=None).translate("a", model="loud") == "A"
-    with pytest.raises(ValueError, match="model must be named"):
+    with pytest.raises(ValueError, match="must name a model"):
         connect(model=None).translate("a")
 
 
@@ -154,29 +152,14 @@ def test_other_errors_are_not_asked_again(connect, server):
     with pytest.raises(ServingError, match="INVALID_ARGUMENT: .*a shape is wrong"):
         connect().translate("a")
     assert server.requests == [1]
-    with pytest.raises(ServingError, match="NOT_FOUND.*quiet"):
-        connect(model="quiet").translate("a")
-    with pytest.raises(ServingError, match="NOT_FOUND"):
-        connect(version=7).translate("a")
+    for options in ({"model": "quiet"}, {"version": 7}):
+        with pytest.raises(ServingError, match="NOT_FOUND"):
+            connect(**options).translate("a")
 
 
 def test_grpc_has_the_deadline(server):
-    server.failures = [fake_server.Failure("UNAVAILABLE", "")]
-    client = Client(server.address, "loud", timeout=5)
-    assert client.translate("a") == "A"
-    first, second = server.timeouts
-    assert 0 < second < first <= 5  # retries are within it
-
-
-def test_rest_has_the_deadline(server):
-    client = Client(server.url, "loud", timeout=0.3, batch_size=1)
-    server.gate.clear()
-    with pytest.raises(ServingError, match="DEADLINE_EXCEEDED.*no answer within 0.3"):
-        client.translate(["a"] * 3)
-    assert server.requests == [1]  # the others aren't sent
-    server.gate.set()
-    client.timeout = 60
-    assert client.translate("a") == "A"
+    assert Client(server.address, "loud", timeout=5).translate("a") == "A"
+    assert server.timeouts == [5]
 
 
 @pytest.mark.parametrize("address", ["localhost:1", "http://localhost:1"])
@@ -187,15 +170,8 @@ def test_no_server_is_said(address):
 
 def test_what_breaks_off_is_asked_again(server, monkeypatch):
     monkeypatch.setattr("zoo.serving.client._FIRST_WAIT", 0.001)
-    server.failures = [
-        httpx2.ReadError("cut"),
-        httpx2.RemoteProtocolError("cut off"),
-        httpx2.ConnectError("refused"),
-    ]
+    server.failures = [httpx2.ReadError("cut"), httpx2.ConnectError("refused")]
     assert Client(server.url, "loud").translate("a") == "A"
-    server.failures = [httpx2.InvalidURL("no such host")]
-    with pytest.raises(ServingError, match="UNKNOWN.*no such host"):
-        Client(server.url, "loud").translate("a")
 
 
 @pytest.mark.parametrize("number", [-1e9, np.nan, np.inf])
@@ -232,43 +208,23 @@ UNFIT = {
     "translate": {
         "a column": {**BEST, "translation": texts(2, 1)},
         "numbers": {**BEST, "translation": numbers(2)},
-        "nothing": {"translation": texts(0), "score": numbers(0)},
         "one row": {"translation": texts(1), "score": numbers(1)},
         "more scores": {**BEST, "score": numbers(3)},
-        "texts as scores": {**BEST, "score": texts(2)},
         "other names": {"x": texts(2), "y": numbers(2)},
     },
     "translate_n_best": {
         "flat": {"translations": texts(2)},
         "fewer scores": {**SEVERAL, "scores": numbers(2, 3)},
         "texts as scores": {**SEVERAL, "scores": texts(2, 4)},
-        "deep": {"translations": texts(2, 4, 1), "scores": numbers(2, 4, 1)},
     },
     "align": {
         "without": ALIGN,
-        "flat": {**ALIGN, "alignment": numbers(2, 15)},
         "turned": {**ALIGN, "alignment": numbers(2, 5, 3)},
-        "more": {**ALIGN, "alignment": numbers(2, 3, 6)},
-        "texts": {**ALIGN, "alignment": texts(2, 3, 5)},
     },
-    "generate": {
-        "numbers": {"text": numbers(2)},
-        "two": {"some": texts(2), "more": texts(2)},
-    },
-    "score": {
-        "texts": {"log_probability": texts(2)},
-        "deep": {"log_probability": numbers(2, 2)},
-        "three": {"log_probability": numbers(3)},
-    },
-    "tag": {
-        "flat": {"words": texts(2), "tags": texts(2)},
-        "fewer": {**TAGS, "tags": texts(2, 2)},
-        "numbers": {**TAGS, "tags": numbers(2, 3)},
-    },
-    "classify": {
-        "deep": {"class": texts(2, 2), "probabilities": numbers(2, 3)},
-        "without": {"probabilities": numbers(2, 2), "p": numbers(2)},
-    },
+    "generate": {"two": {"some": texts(2), "more": texts(2)}},
+    "score": {"deep": {"log_probability": numbers(2, 2)}},
+    "tag": {"fewer": {**TAGS, "tags": texts(2, 2)}},
+    "classify": {"without": {"probabilities": numbers(2, 2), "p": numbers(2)}},
 }
 CASES = [(method, wrong) for method, found in UNFIT.items() for wrong in found]
 
@@ -306,18 +262,10 @@ def test_answers_that_fit_are_taken(connect, server):
 
 
 # === Arguments ===
-@pytest.mark.parametrize("address", ["http://localhost:85010", "http://", "https://:1"])
-def test_an_address_that_is_none_is_refused(address):
-    with pytest.raises(ValueError, match=f"REST address.*Received: '{address}'"):
-        Client(address, "loud")
-
-
 def test_arguments_are_checked(connect):
     for wrong in ({"retries": -1}, {"batch_size": 0}, {"timeout": 0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             connect(**wrong)
-    with pytest.raises(ValueError, match="not both.*version=1"):
-        connect(version=1, label="stable")
     client = connect()
     with pytest.raises(TypeError, match=r"text\[1\] must be a str. Received: None"):
         client.translate(["a", None])

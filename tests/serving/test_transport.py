@@ -5,12 +5,10 @@ import json
 import threading
 import time
 import tracemalloc
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from zoo.serving import Client, ServingError
-from zoo.serving.transport import RESTTransport
 
 pytestmark = pytest.mark.backend_free
 
@@ -52,50 +50,27 @@ def outputs(**changes):
 
 
 BODIES = {
-    "empty": ("", "in JSON, received 200, ''"),
     "page": ("<html>", "in JSON, received 200, '<html>'"),
     "not UTF-8": (b"\xff\xfe\x00", "in JSON, received 200, "),
     "cut": ('{"outputs": {"transl', "in JSON, received 200, "),
     "deep lists": ("[" * 100_000, "in JSON, received 200, '[[["),
-    "deep outputs": ('{"outputs": ' + "[" * 100_000, "in JSON, received 200"),
     "deep objects": ('{"a":' * 50_000, "in JSON, received 200, "),
     "long number": (
         '{"outputs": {"score": [' + "9" * 5000 + "]}}",
         "in JSON, received 200, ",
     ),
     "null": ("null", "in JSON, received 200, 'null'"),
-    "number": ("1", "in JSON, received 200, '1'"),
-    "string": ('"a"', 'lists as "outputs"'),
-    "list": ("[1]", "in JSON, received 200, '[1]'"),
     "no outputs": ("{}", "in JSON, received 200, '{}'"),
-    "null outputs": ('{"outputs": null}', 'lists as "outputs"'),
     "empty outputs": ('{"outputs": {}}', "2 rows", "received {}"),
     "one output": ('{"outputs": ["A", "B"]}', "2 rows", "score", "received {'output'"),
-    "predictions": ('{"predictions": ["A", "B"]}', 'lists as "outputs"'),
     "text": (outputs(translation="AB"), 'lists as "outputs"'),
-    "null column": (outputs(score=None), 'lists as "outputs"'),
     "object column": (outputs(score={"0": 1, "1": 2}), 'lists as "outputs"'),
-    "null text": (
-        outputs(translation=[None, "B"]),
-        "expected strings, or",
-        "NoneType and str",
-    ),
-    "null texts": (
-        outputs(translation=[None, None]),
-        "expected strings",
-        "types NoneType",
-    ),
-    "number as text": (outputs(translation=["A", 1]), "int and str"),
-    "object as text": (outputs(translation=["A", {}]), "dict and str"),
-    "list as text": (outputs(translation=["A", ["B"]]), "list and str"),
+    "null text": (outputs(translation=[None, "B"]), "NoneType and str"),
     "base64": (outputs(translation=[{"b64": "QQ=="}] * 2), "types dict"),
-    "null score": (outputs(score=[1.0, None]), "NoneType and float"),
     "true": (outputs(score=[True, False]), "types bool"),
     "huge numbers": (outputs(score=[1, 10**400]), "too large"),
-    "huge numbers beside NaN": (outputs(score=[float("nan"), -(10**400)]), "too large"),
     "deep": (outputs(score=json.loads("[" * 50 + "]" * 50)), "2 rows"),
     "ragged": (outputs(score=[[1], [2, 3]]), "equal lengths", "list"),
-    "ragged by emptiness": (outputs(score=[[], [1]]), "equal lengths", "list"),
 }
 
 
@@ -117,16 +92,16 @@ def test_a_long_error_is_cut(server):
     check(server.url, "INVALID_ARGUMENT", "long long")
 
 
-@pytest.mark.parametrize("status", [204, 206, 299])
-def test_another_status_is_refused(server, status):
-    server.answer = status, json.dumps({"outputs": GOOD})
-    check(server.url, "UNKNOWN", str(status))
+def test_another_status_is_refused(server):
+    server.answer = 206, json.dumps({"outputs": GOOD})
+    check(server.url, "UNKNOWN", "206")
+    server.answer = 500, "a proxy's page"
+    check(server.url, "UNAVAILABLE", "500")
 
 
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-@pytest.mark.parametrize("place", ["http://other", "http://[::1", "/", None])
-def test_redirects_are_refused(server, status, place):
-    headers = {"Location": place} if place else {}
+@pytest.mark.parametrize("status", [302, 308])
+def test_redirects_are_refused(server, status):
+    headers = {"Location": "http://other"}
     server.answer = status, json.dumps({"outputs": GOOD}), headers
     check(server.url, "UNKNOWN", f"received {status}")
     assert server.requests == [2]
@@ -167,9 +142,7 @@ def test_a_compressed_bomb_stays_compressed(little_memory):
 
 
 DRIPS = {
-    "header": (HEAD + b"a: ", b"a"),
     "body": (HEAD + b"Content-Length: 1000000\r\n\r\n", b"["),
-    "interim answers": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
     "nothing": (b"", b""),
 }
 
@@ -194,32 +167,6 @@ def test_a_slow_answer_is_late(name):
     with fake_server.http_server(drip) as url:
         check(url, "DEADLINE_EXCEEDED", timeout=0.2)
         assert ended.wait(60)
-
-
-def test_a_late_answer_leaves_other_calls_alone():
-    """Two calls of one client: the second is late while the first still waits."""
-    begun, late, calls = threading.Event(), threading.Event(), iter([1, 2])
-
-    def reply(connection):
-        if next(calls) == 1:
-            begun.set()
-            late.wait(60)
-            body = b'{"outputs": {"score": [1.5]}}'
-            connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)
-        while True:  # then, or instead, header after header
-            connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
-            time.sleep(0.02)
-
-    call = {"name": "m", "signature_name": "score"}, {"text": ["a"]}
-    with fake_server.http_server(reply) as url, ThreadPoolExecutor(1) as pool:
-        transport = RESTTransport(url)
-        first = pool.submit(transport.predict, *call, 60)
-        assert begun.wait(60)
-        with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):
-            transport.predict(*call, 0.2)
-        late.set()
-        assert first.result(60)["score"].tolist() == [1.5]
-        transport.close()
 
 
 def test_lone_surrogates_of_json_are_replaced(server):
@@ -266,15 +213,13 @@ def response(**changes):
 one, two = {"float_val": [1.0]}, {"float_val": [1.0, 2.0]}
 TENSORS = {
     "repeated": (("FLOAT", [2, 1000, 10**6], one), "[2, 1000, 1000000], received 1"),
-    "repeated little": (("FLOAT", [2], one), "shape [2], received 1"),
     "more values": (("FLOAT", [2], {"float_val": [1.0] * 3}), "shape [2], received 3"),
     "no values": (("FLOAT", [2], {}), "shape [2], received 0"),
     "overflow": (("FLOAT", [2**62] * 4, one), "received 1"),
     "overflow of nothing": (("FLOAT", [0] + [2**62] * 7, {}), "output 'score'"),
     "wide nothing": (("FLOAT", [2, 0, 2**40], {}), "1099511627776"),
-    "negative": (("FLOAT", [-2, -1], two), "a known shape", "an unknown one"),
-    "unknown": (("FLOAT", None, two), "a known shape", "an unknown one"),
-    "deep": (("FLOAT", [2] + [1] * 8, two), "(2, 1, 1"),
+    "negative": (("FLOAT", [-2, -1], two), "[-2, -1], received 2"),
+    "unknown": (("FLOAT", None, two), "received 2"),
     "very deep": (("FLOAT", [2**60] * 10**4, two), "received 2"),
     "a scalar": (("FLOAT", [], one), "2 rows", "('float32', ())"),
     "odd content": (
@@ -283,10 +228,6 @@ TENSORS = {
     ),
     "short content": (("FLOAT", [2], {"tensor_content": b"aaaa"}), "received 1"),
     "integers": ((9, [2], {"int64_val": [1, 2]}), "received type 9"),
-    "doubles": ((2, [2], {"double_val": [1, 2]}), "received type 2"),
-    "booleans": ((10, [2], {"bool_val": [True, False]}), "received type 10"),
-    "resources": ((20, [2], {}), "received type 20"),
-    "no type": ((0, [2], two), "received type 0"),
     "a type of no name": ((999, [2], two), "received type 999"),
     "texts in content": (("STRING", [2], {"tensor_content": b"AB"}), "received 0"),
 }
@@ -299,7 +240,7 @@ def test_a_wrong_tensor_is_refused(server, name):
     check(server.address, "INTERNAL", *parts)
 
 
-@pytest.mark.parametrize("shape", [[2, 1], [2, 10**9], [1], []])
+@pytest.mark.parametrize("shape", [[2, 1], [2, 10**9], []])
 def test_a_wrong_tensor_of_texts_is_refused(server, shape):
     tensor = ("STRING", shape, {"string_val": [b"A"] * 2})
     server.answer = response(translation=tensor)
