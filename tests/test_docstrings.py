@@ -18,10 +18,8 @@ MODULES = sorted(
 )
 # Module -> the package of an extra without which it cannot be imported.
 NEEDS = {
-    **dict.fromkeys(
-        ("zoo.serving.server.ray_app", "zoo.serving.server.ray_proxy"), "fastapi"
-    ),
-    "zoo.serving.server.prediction": "tensorflow_serving",
+    "zoo.serving.server.ray_app": "fastapi",
+    "zoo.serving.server.grpc_predict": "tensorflow_serving",
     **{
         f"zoo.serving.export.{name}": "tensorflow"
         for name in ("image_graph", "search_signatures", "word_graphs")

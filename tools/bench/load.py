@@ -13,10 +13,7 @@ A target is a server or a model in this process, asked by `--model` and `--signa
 For each number of clients, threads with a connection of their own, and each batch size:
 sentences of mixed lengths are taken from the file in their order, and each client sends
 a request when its last one is answered, until all --requests are sent or a row has
-taken --limit seconds. With --new-version or --kill the largest number of clients sends
-requests for about --seconds; halfway a version is added or a process of the server is
-killed, and the row lasts until that is done. Its errors are lost requests; with --kill,
-clients send again what the killed process had.
+taken --limit seconds.
 Prints a row of a Markdown table for each: requests, answers, errors by code, seconds,
 requests and sentences a second, p50, p95, p99 and the slowest in milliseconds (of
 answers alone), MB of the server's processes at most (--pid), and texts that got more
@@ -28,8 +25,6 @@ import collections
 import contextlib
 import itertools
 import os
-import shutil
-import signal
 import threading
 import time
 from concurrent import futures
@@ -37,7 +32,6 @@ from pathlib import Path
 
 import numpy as np
 
-from zoo.serving.export.export_folder import versions
 from zoo.serving.transport import ServingError
 
 COLUMNS = (
@@ -51,7 +45,6 @@ SENTENCES = [
     "A woman in a red dress is singing on stage while the band plays behind her.",
 ]
 BEAMS = {"greedy": 1, "translate": 5}
-RETRIES = 6  # of a request that a killed process had
 
 
 def main(argv=None):
@@ -70,16 +63,8 @@ def main(argv=None):
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 64])
     parser.add_argument("--batches", type=int, nargs="+", default=[1, 8])
     parser.add_argument("--timeout", type=float, default=30.0)
-    text = "of a new version, a kill"
-    parser.add_argument("--seconds", type=float, default=30.0, help=text)
-    text = "the served model's folder: a copy of its newest version becomes the next"
-    parser.add_argument("--new-version", type=Path, metavar="FOLDER", help=text)
-    text = "kill a process of the server with this in its command, as ServeReplica"
-    parser.add_argument("--kill", metavar="NAME", help=text)
     parser.add_argument("--pid", type=int, help="process of the server, for its memory")
     arguments = parser.parse_args(argv)
-    if arguments.kill and not arguments.pid:
-        parser.error("--kill needs the --pid of the server")
     texts = SENTENCES
     if arguments.file:
         texts = Path(arguments.file).read_text(encoding="utf-8").splitlines()
@@ -88,34 +73,10 @@ def main(argv=None):
     for target in arguments.targets:
         place = target, arguments.model, arguments.signature, arguments.timeout
         make = opener(*place)
-        capacity = dict.fromkeys(arguments.batches, 0.0)
         for batch, clients in itertools.product(arguments.batches, arguments.clients):
             jobs = take(texts, batch, arguments.requests)
             run = Run(make, clients, jobs, arguments.pid, limit=arguments.limit)
-            capacity[batch] = max(capacity[batch], len(run.seconds) / run.wall)
             print(run.row(target, batch), flush=True)
-        for batch in arguments.batches:
-            most = max(arguments.clients)
-            # Enough for each client to send one before the event and one after it.
-            count = max(int(capacity[batch] * arguments.seconds), 2 * most)
-            watched = most, take(texts, batch, count), arguments.pid
-            if folder := arguments.new_version:
-                number = versions(folder)[-1] + 1
-                ask = opener(*place, version=number)()
-                run = Run(
-                    make,
-                    *watched,
-                    halfway=lambda: add_version(folder, lambda: ask(texts[:1])),  # noqa: B023
-                )
-                print(run.row(f"{target}, version {number} added", batch), flush=True)
-            if name := arguments.kill:
-                again = opener(*place, retries=RETRIES)
-                run = Run(
-                    again,
-                    *watched,
-                    halfway=lambda: kill(arguments.pid, name),  # noqa: B023
-                )
-                print(run.row(f"{target}, a {name} killed", batch), flush=True)
     return 0
 
 
@@ -123,16 +84,6 @@ def take(texts, batch, count):
     """The texts of each request."""
     rows = itertools.cycle(texts)
     return [list(itertools.islice(rows, batch)) for _ in range(count)]
-
-
-def around(event, before, after):
-    """Yields `before`, repeats it until the event is set, then yields `after`."""
-    yield from before
-    for job in itertools.cycle(before):
-        if event.is_set():
-            break
-        yield job
-    yield from after
 
 
 class Run:
@@ -143,20 +94,16 @@ class Run:
         clients: threads.
         jobs: the texts of each request.
         pid: process whose memory is watched, with that of its children.
-        halfway: function called when half of the requests have ended, answered or not.
-            The clients repeat that half until it returns, then send the rest.
         limit: seconds after which no further requests are sent; None for no limit.
 
     An error of a client that is no `ServingError` is raised when the others have ended.
     """
 
-    def __init__(self, make, clients, jobs, pid=None, halfway=None, limit=None):
+    def __init__(self, make, clients, jobs, pid=None, limit=None):
         self.clients, self.memory, self.limit = clients, 0, limit
         self.seconds, self.errors = [], collections.Counter()
         self.found = collections.defaultdict(set)
-        happened, half = threading.Event(), (len(jobs) + 1) // 2
-        requests = around(happened, jobs[:half], jobs[half:]) if halfway else jobs
-        self._waiting, self._lock = iter(requests), threading.Lock()
+        self._waiting, self._lock = iter(jobs), threading.Lock()
 
         def open_one(_):
             ask = make()
@@ -172,11 +119,6 @@ class Run:
                 waiting = running
                 while waiting:
                     self.memory = max(self.memory, memory(pid) if pid else 0)
-                    with self._lock:
-                        ended = len(self.seconds) + self.errors.total()
-                    if halfway and not happened.is_set() and ended >= half:
-                        halfway()
-                        happened.set()
                     waiting = futures.wait(waiting, 0.2).not_done
             finally:
                 with self._lock:
@@ -226,22 +168,14 @@ class Run:
 
 
 # === Targets ===
-def opener(target, model, signature, timeout, **options):
-    """A function that returns a function of texts for a client of its own.
-
-    `options` are further ones of a `zoo.serving.Client`.
-    """
+def opener(target, model, signature, timeout):
+    """A function that returns a function of texts for a client of its own."""
     kind, _, place = target.partition(":")
-    if options and kind in ("onnx", "keras"):
-        raise ValueError(
-            "A new version and a kill need a target for `zoo.serving.Client`. "
-            f"Received: {target}"
-        )
     if kind in ("onnx", "keras"):
         return in_process(kind, place, BEAMS[signature])
     from zoo.serving import Client
 
-    options = {"timeout": timeout, "retries": 0, "batch_size": 512, **options}
+    options = {"timeout": timeout, "retries": 0, "batch_size": 512}
 
     def make():
         return getattr(Client(target, model, **options), signature)
@@ -264,35 +198,6 @@ def in_process(kind, place, beam_size):
 
 
 # === The server ===
-def add_version(folder, ask):
-    """Copies a model's newest version as its next one, and waits until that answers.
-
-    Args:
-        folder: the model's folder.
-        ask: function that asks the next version.
-    """
-    number = versions(folder)[-1]
-    part = Path(folder) / ".part"
-    shutil.copytree(Path(folder) / str(number), part)
-    part.rename(part.with_name(str(number + 1)))
-    end = time.monotonic() + 60
-    while True:
-        try:
-            return ask()
-        except ServingError as error:
-            if error.code != "NOT_FOUND" or time.monotonic() > end:
-                raise
-        time.sleep(0.1)
-
-
-def kill(pid, name):
-    """Kills one of a process's descendants that have this name in their command."""
-    found = [x for x in processes(pid) - {pid} if name in read(x, "cmdline")]
-    if not found:
-        raise ValueError(f"The server {pid} has no process {name}")
-    os.kill(min(found), signal.SIGKILL)
-
-
 def processes(pid):
     """The ids of a process and its descendants, by Linux's /proc."""
     parents = {}

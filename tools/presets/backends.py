@@ -101,7 +101,7 @@ def in_process(name, task, inputs):
 
 
 def export(name, folder):
-    return str(zoo.load(name).export_savedmodel(Path(folder) / name, warmup=False))
+    return str(zoo.load(name).export_savedmodel(Path(folder) / name))
 
 
 def served(version, task, inputs):
