@@ -7,14 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from zoo.text import (
-    SentimentPreprocessor,
-    TaggerPreprocessor,
-    TranslatorPreprocessor,
-    WordPreprocessor,
-    WordTokenizer,
-    graph,
-)
+from zoo.text import TranslatorPreprocessor, graph
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
@@ -66,45 +59,6 @@ def odd_texts():
 def padded(rows):
     length = max([1, *map(len, rows)])
     return [row + [0] * (length - len(row)) for row in rows]
-
-
-# === tf.data ===
-TEXTS = ["a dog waits", "", "ein Hund"]
-TAGS = [["DET", "NOUN", "VERB"], ["", "", ""], ["DET", "NOUN", ""]]
-CLASSES = np.array([0, 2, 1])
-WORDS = WordTokenizer(["a", "dog"])
-
-
-@pytest.mark.filterwarnings("ignore:.*were cut")
-@pytest.mark.parametrize(
-    ("make", "columns"),
-    [
-        (
-            lambda tokenizer: TranslatorPreprocessor(tokenizer, 4, 9),
-            [{"source": TEXTS, "target": TEXTS}],
-        ),
-        (lambda _: WordPreprocessor(WORDS, 3), [TEXTS]),
-        (lambda _: SentimentPreprocessor(WORDS, 5), [TEXTS]),
-        (lambda _: SentimentPreprocessor(WORDS, 5), [TEXTS, CLASSES, CLASSES]),
-        (lambda _: TaggerPreprocessor(["a"], ["b"], TAGS[0]), [TEXTS]),
-        (lambda _: TaggerPreprocessor(["a"], ["b"], TAGS[0]), [TEXTS, TAGS]),
-    ],
-)
-def test_a_map_over_single_texts_and_batches_gives_the_same(make, columns, tokenizer):
-    preprocessor = make(tokenizer)
-    expected = tf.nest.flatten(preprocessor(*columns))
-    dataset = tf.data.Dataset.from_tensor_slices(tuple(columns))
-    for mapped in (
-        dataset.map(preprocessor).padded_batch(3),
-        dataset.batch(3).map(preprocessor),
-    ):
-        [batch] = mapped
-        for got, own in zip(tf.nest.flatten(batch), expected, strict=True):
-            np.testing.assert_array_equal(got, own)
-    for spec, own in zip(tf.nest.flatten(mapped.element_spec), expected, strict=True):
-        assert spec.dtype == own.dtype and spec.shape.rank == own.ndim
-        if not isinstance(preprocessor, TaggerPreprocessor):
-            assert spec.shape[1:] == own.shape[1:]
 
 
 # === Source ===

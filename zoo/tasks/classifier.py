@@ -48,11 +48,6 @@ class SentimentClassifier(Classifying, TextTask, keras_hub.models.TextClassifier
     text_columns = ("text", "label")
     accuracy_among = "metrics"
 
-    @property
-    def class_names(self) -> list[str]:
-        """The classes, which `fit`'s `class_weight` may name."""
-        return self.backbone.classes
-
     def preprocess_samples(
         self, x: Any, y: Any = None, sample_weight: Any = None
     ) -> Any:
@@ -75,10 +70,8 @@ class SentimentClassifier(Classifying, TextTask, keras_hub.models.TextClassifier
         return logits
 
     def attention(self, inputs: Any) -> Any:
-        """Returns the weights `(B, T, T + 1)` of `Classification`, if any."""
+        """Returns the weights `(B, T, T + 1)` of an LSTMN's `Classification`."""
         backbone = self.backbone
-        if backbone.cell != "lstmn":
-            return None
         run = compiled(self, "attention", lambda ids: (backbone.intra_attention(ids),))
         [weights] = run(inputs["token_ids"])
         return weights

@@ -1,170 +1,74 @@
-"""Data of `fit` and its like, in any form, turned into what Keras's trainer takes."""
+"""What `fit` takes, as arrays or batches of arrays; batches of text of like length."""
 
-import reprlib
-import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import keras
 import numpy as np
 
+from zoo.backend import Tensor
 from zoo.strings import describe
-from zoo.tasks.batches_by_length import trimmed
 from zoo.text.graph import map_batches
+from zoo.text.rows import bucket
+
+GROUPS = 4  # of rows of like length: a shape each to compile
+# The ids that labels stand beside, by which they are cut.
+_LABELLED = ("target_ids", "token_ids", "word_ids")
 
 
-class Reader:
-    """Turns text in any form into arrays, by a task's preprocessor.
+def read(
+    task: Any, x: Any, y: Any = None, sample_weight: Any = None, labelled: bool = True
+) -> tuple[Any, Any, Any]:
+    """Returns `(x, y, sample_weight)` of arrays, or `(batches, None, None)`.
 
-    `zoo.tasks.fitting.TextFitMixin` says what it takes.
-
-    Args:
-        task: a task with `text_columns`, of which the first `text_inputs` are inputs
-            and the other one the labels.
-        labelled: whether labels are needed.
-        class_weight: dict of class numbers or names to weights, or None.
+    `zoo.tasks.fitting.TextFitMixin` says what it takes; `labelled` tells whether labels
+    are needed.
     """
-
-    def __init__(
-        self,
-        task: Any,
-        labelled: bool = True,
-        class_weight: Mapping[Any, float] | None = None,
-    ) -> None:
-        self.task, self.labelled = task, labelled
-        self.class_weight = _by_number(class_weight or {}, task.class_names)
-        count = None if labelled else task.text_inputs
-        self.names = task.text_columns[:count]
-
-    def read(
-        self, x: Any, y: Any = None, sample_weight: Any = None
-    ) -> tuple[Any, Any, Any]:
-        """Returns `(x, y, sample_weight)` of arrays, or `(batches, None, None)`."""
-        x, y, sample_weight = _unpacked(x, y, sample_weight)
-        if not are_batches(x):
-            arrays = self._batch(x, y, sample_weight)
-            return trimmed(*arrays) if self.labelled and self.reads(x) else arrays
+    if isinstance(x, tuple) and y is None:
+        if len(x) not in (1, 2, 3):
+            raise ValueError(
+                "A tuple must be (x,), (x, y) or (x, y, sample_weight). "
+                f"Received: one of {len(x)} parts"
+            )
+        x, y, weights = (*x, None, None)[:3]
+        sample_weight = sample_weight if weights is None else weights
+    if are_batches(x):
         if y is not None or sample_weight is not None:
-            self._refuse(x, y, "the batches must hold their labels and weights")
-        if self.task.preprocessor is None and not self.class_weight:
-            return x, None, None
-        if hasattr(x, "element_spec"):
-            parts = keras.tree.flatten(x.element_spec)
-            text = any(part.dtype == "string" for part in parts) or self.class_weight
-            return map_batches(x, self._of_batch) if text else x, None, None
-        if isinstance(x, keras.utils.PyDataset):
-            return _Preprocessed(x, self._of_batch), None, None
-        return (self._of_batch(batch) for batch in x), None, None
-
-    def reads(self, x: Any) -> bool:
-        """Whether x is text: ids, a dict of integer arrays, are left as they are."""
-        if self.task.preprocessor is None:
-            return False
-        parts = x.values() if isinstance(x, dict) else [None]
-        return not all("int" in str(getattr(part, "dtype", None)) for part in parts)
-
-    def _of_batch(self, batch):
-        return keras.utils.pack_x_y_sample_weight(*self._batch(*_unpacked(batch)))
-
-    def _batch(self, x, y=None, sample_weight=None):
-        """The arrays of texts, or ids as they are, with the weights of classes."""
-        x, y, weights = self._arrays(x, y, sample_weight)
-        if not self.class_weight or y is None:
-            return x, y, weights
-        labels = keras.ops.convert_to_numpy(y)
-        given = [self.class_weight.get(int(label), 1.0) for label in labels.flat]
-        by_class = np.array(given, "float32").reshape(labels.shape)
-        if weights is None:
-            return x, y, by_class
-        weights = keras.ops.convert_to_numpy(weights)
-        more = (1,) * (labels.ndim - weights.ndim)
-        return x, y, by_class * weights.reshape(weights.shape + more)
-
-    def _arrays(self, x, y, sample_weight):
-        if not self.reads(x):
-            if any(map(_is_text, keras.tree.flatten(x))):
-                self._refuse(x, y, "without a preprocessor a task takes ids alone")
-            return x, *(x if x is None else _column(x) for x in (y, sample_weight))
-        if not self.labelled and len(self.names) == 1:
-            y = sample_weight = None  # which prediction has no use for
-        columns = self._columns(x, y)
-        if sample_weight is not None:
-            sample_weight = np.asarray(sample_weight)
-        self._check(columns, sample_weight)
-        arrays = self.task.preprocess_samples(*columns, sample_weight=sample_weight)
-        return keras.utils.unpack_x_y_sample_weight(arrays)
-
-    def _columns(self, x, y):
-        """Texts, and targets or labels: a list or an array each."""
-        table = _table(x)
-        if table is not None:
-            names = self.names if y is None else self.names[:1]
-            if not set(names) <= set(table):
-                found = ", ".join(map(str, table))
-                self._refuse(x, y, f"it has the columns {found}")
-            columns = [table[name] for name in names]
-        elif len(self.names) == 2 and y is None:
-            columns = self._of_pairs(x)
-        else:
-            columns = [x]
-        columns += [] if y is None else [y]
-        if len(columns) != len(self.names):
-            self._refuse(x, y, f"there must be {' and '.join(self.names)} alone")
-        return [_column(column) for column in columns]
-
-    def _of_pairs(self, pairs):
-        if not isinstance(pairs, list) or not pairs:
-            self._refuse(pairs, None, "the second column is missing")
-        for place, row in enumerate(pairs):
-            if not isinstance(row, (list, tuple)) or len(row) != 2:
-                reason = f"x[{place}] is not a pair: {describe(row)}"
-                self._refuse(pairs, None, reason)
-        return [*map(list, zip(*pairs, strict=True))]
-
-    def _check(self, columns, sample_weight):
-        sizes = {}
-        for name, column in zip(self.names, columns, strict=True):
-            if isinstance(column, (str, bytes)) or not hasattr(column, "__len__"):
-                self._refuse(*columns, reason=f"{name} must be a list or an array")
-            sizes[name] = len(column)
-        if sample_weight is not None:
-            sizes["sample_weight"] = len(sample_weight)
-        if len(set(sizes.values())) != 1 or 0 in sizes.values():
-            counts = ", ".join(f"{count} of {name}" for name, count in sizes.items())
             raise ValueError(
-                "There must be equally many of each, and at least one. "
-                f"Received: {counts}"
+                "Batches must hold their labels and weights. "
+                f"Received: y={describe(y)}, sample_weight={describe(sample_weight)}"
             )
-
-    def _refuse(self, x, y=None, reason=""):
-        names = self.names
-        forms = "a list or an array of texts"
-        if len(names) == 2:
-            forms = (
-                f"({names[0]}, {names[1]}) as two lists or arrays, a list of pairs, or "
-                f"a dict or a table with the columns {names[0]!r} and {names[1]!r}"
-            )
-        raise ValueError(
-            f"{type(self.task).__name__} takes {forms}; batches of them from a "
-            "tf.data.Dataset, a keras.utils.PyDataset or a generator; or ids, a dict "
-            f"of integer arrays. Here {reason}. Received: "
-            f"x={describe(x)}, y={describe(y)}"
-        )
+        return _read_batches(task, x, labelled), None, None
+    if not is_text(task, x):
+        return x, _column(y), _column(sample_weight)
+    columns = _columns(task, x, y, labelled)
+    arrays = task.preprocess_samples(*columns, sample_weight=_column(sample_weight))
+    return keras.utils.unpack_x_y_sample_weight(arrays)
 
 
-def _by_number(weights, names):
-    """The weights of classes by their numbers."""
-    found = {}
-    for key, weight in weights.items():
-        number = names.index(key) if key in names else key
-        whole = isinstance(number, (int, np.integer))
-        if not whole or number < 0 or (names and number >= len(names)):
-            raise ValueError(
-                "`class_weight` must be a dict of class numbers or names to weights. "
-                f"Received: the class {key!r}, not one of {reprlib.repr(names)}"
-            )
-        found[int(number)] = float(weight)
-    return found
+def are_batches(x: Any) -> bool:
+    """Whether data comes in batches, from a `tf.data.Dataset` or a `PyDataset`."""
+    return hasattr(x, "element_spec") or isinstance(x, keras.utils.PyDataset)
+
+
+def is_text(task: Any, x: Any) -> bool:
+    """Whether x must be preprocessed: ids, a dict of integer arrays, stay as given."""
+    parts = x.values() if isinstance(x, dict) else [None]
+    ids = all("int" in str(getattr(part, "dtype", None)) for part in parts)
+    return task.preprocessor is not None and not ids
+
+
+def _read_batches(task, batches, labelled):
+    def of_batch(batch):
+        return keras.utils.pack_x_y_sample_weight(*read(task, batch, labelled=labelled))
+
+    if task.preprocessor is None:
+        return batches
+    if isinstance(batches, keras.utils.PyDataset):
+        return _Preprocessed(batches, of_batch)
+    parts = keras.tree.flatten(batches.element_spec)
+    text = any(part.dtype == "string" for part in parts)
+    return map_batches(batches, of_batch) if text else batches
 
 
 class _Preprocessed(keras.utils.PyDataset):
@@ -189,6 +93,44 @@ class _Preprocessed(keras.utils.PyDataset):
         self.batches.on_epoch_end()
 
 
+def _columns(task, x, y, labelled):
+    """Texts, and targets or labels: a list or an array each."""
+    names = task.text_columns[: None if labelled else task.text_inputs]
+    table = None
+    if isinstance(x, Mapping) or hasattr(x, "columns") or hasattr(x, "column_names"):
+        table = list(getattr(x, "column_names", getattr(x, "columns", x)))
+        if y is None and set(names) <= set(table):
+            x, *y = (x[name] for name in names)
+            y = y[0] if y else None
+            table = None
+    given = [x] if y is None or len(names) == 1 and not labelled else [x, y]
+    columns = [_column(column) for column in given]
+    sizes = [len(column) if hasattr(column, "__len__") else -1 for column in columns]
+    strings = any(isinstance(column, (str, bytes)) for column in columns)
+    if table or strings or len(given) != len(names) or len({*sizes, *sizes[:1]}) != 1:
+        received = f"columns {table}" if table else f"x={describe(x)}, y={describe(y)}"
+        raise ValueError(
+            f"{type(task).__name__} takes {' and '.join(names)} as equally long lists "
+            "or arrays, a dict or table with these columns, or batches of them. "
+            f"Received: {received}"
+        )
+    if sizes[0] < 1:
+        raise ValueError(
+            f"There must be at least one {names[0]}. Received: {describe(x)}"
+        )
+    return columns
+
+
+def _column(values):
+    """A column as a list, or an array if it is of numbers; arrays as they are."""
+    array = isinstance(values, np.ndarray) and values.dtype != object
+    if array or hasattr(values, "numpy") or not hasattr(values, "__iter__"):
+        return values
+    values = values if isinstance(values, (str, bytes)) else list(values)
+    numbers = len(values) and isinstance(values[0], (int, float, np.number))
+    return np.asarray(values) if numbers else values
+
+
 def weighted(arrays: Any, sample_weight: Any) -> Any:
     """Multiplies the weights that a preprocessor made by those that were given.
 
@@ -204,7 +146,7 @@ def weighted(arrays: Any, sample_weight: Any) -> Any:
     """
     x, y, made = keras.utils.unpack_x_y_sample_weight(arrays)
     if sample_weight is not None and made is not None:
-        if np.ndim(sample_weight) != 1:
+        if np.shape(sample_weight) != (len(made),):
             raise ValueError(
                 "`sample_weight` must hold one number for each text. "
                 f"Received: an array of shape {np.shape(sample_weight)}"
@@ -215,45 +157,84 @@ def weighted(arrays: Any, sample_weight: Any) -> Any:
     )
 
 
-def are_batches(x: Any) -> bool:
-    """Whether data comes in batches: a Keras or TensorFlow dataset, a generator."""
-    known = (keras.utils.PyDataset, types.GeneratorType)
-    return hasattr(x, "element_spec") or isinstance(x, known)
+# === Batches of like length ===
 
 
-def _unpacked(x, y=None, sample_weight=None):
-    """`(x, y, sample_weight)` where x may be a tuple of them, but not one of texts."""
-    if not isinstance(x, tuple) or y is not None:
-        return x, y, sample_weight
-    if x and isinstance(x[0], str):
-        return list(x), y, sample_weight
-    if len(x) not in (1, 2, 3):
-        raise ValueError(
-            "A tuple must be (x,), (x, y) or (x, y, sample_weight). Received: one of "
-            f"{len(x)} parts"
-        )
-    x, y, weights = (*x, None, None)[:3]
-    return x, y, sample_weight if weights is None else weights
+class ByLength(keras.utils.PyDataset):
+    """Batches of arrays whose rows are of like length, in at most `GROUPS` widths.
+
+    Rows are padded as far as their group asks for, and shuffled within it before each
+    epoch. Only one batch may have fewer rows.
+
+    Args:
+        arrays: `(x, y, sample_weight)`; x is a dict of ids.
+        batch_size: rows of a batch.
+    """
+
+    def __init__(self, arrays: tuple[Any, Any, Any], batch_size: int) -> None:
+        super().__init__()
+        self.size, x = batch_size, arrays[0]
+        lengths = [np.count_nonzero(ids, axis=1) for ids in x.values()]
+        order = np.lexsort(lengths)
+        count = -(-len(order) // batch_size)
+        step = -(-count // GROUPS) * batch_size
+        self.groups, widths = [], dict.fromkeys(x, 0)
+        for start in range(0, len(order), step):
+            part = _rows(arrays, order[start : start + step])
+            # Never narrower than a group before, so that the first and the last tell
+            # TensorFlow which axes vary.
+            used = {name: ids.shape[1] for name, ids in trimmed(*part)[0].items()}
+            widths = {name: max(widths[name], width) for name, width in used.items()}
+            self.groups.append(trimmed(*part, widths=widths))
+        self.batches = [
+            (group, start)
+            for group, part in enumerate(self.groups)
+            for start in range(0, len(part[1]), batch_size)
+        ]
+        self.batches.insert(1, self.batches.pop())
+
+    @property
+    def num_batches(self) -> int:
+        return len(self.batches)
+
+    def __getitem__(self, index: int) -> Any:
+        group, start = self.batches[index]
+        rows = _rows(self.groups[group], slice(start, start + self.size))
+        return keras.utils.pack_x_y_sample_weight(*rows)
+
+    def on_epoch_begin(self) -> None:
+        self.groups = [
+            _rows(part, np.random.permutation(len(part[1]))) for part in self.groups
+        ]
 
 
-def _is_text(x):
-    kind = getattr(getattr(x, "dtype", None), "kind", None)
-    return isinstance(x, (str, bytes)) or kind in ("U", "S", "O")
+def _rows(arrays, rows):
+    """Those rows of `(x, y, sample_weight)`, of which the last may be None."""
+    return keras.tree.map_structure(
+        lambda array: None if array is None else np.asarray(array)[rows], arrays
+    )
 
 
-def _table(x):
-    """A dict or a table as a dict of its columns; None for anything else."""
-    if isinstance(x, Mapping):
-        return dict(x)
-    names = getattr(x, "column_names", getattr(x, "columns", None))
-    return None if names is None else {name: x[name] for name in names}
+def trimmed(
+    x: dict[str, Tensor],
+    y: Tensor,
+    sample_weight: Tensor,
+    widths: dict[str, int] | None = None,
+) -> Any:
+    """Leaves out columns that are padding in all rows, behind a length bucket.
 
-
-def _column(values):
-    """A column as a list, or an array if it is of numbers; arrays as they are."""
-    array = isinstance(values, np.ndarray) and values.dtype != object
-    if array or hasattr(values, "numpy") or not hasattr(values, "__iter__"):
-        return values
-    values = values if isinstance(values, (str, bytes)) else list(values)
-    numbers = len(values) and isinstance(values[0], (int, float, np.number))
-    return np.asarray(values) if numbers else values
+    `widths`: those of the ids by name, in place of the buckets.
+    """
+    if widths is None:
+        widths = {}
+        for name, ids in x.items():
+            if ids.ndim == 2:
+                used = np.flatnonzero(ids.any(axis=0))
+                widths[name] = bucket(1 + int(used[-1]) if len(used) else 0)
+    own = next((widths[name] for name in _LABELLED if name in widths), None)
+    x = {name: ids[:, : widths.get(name)] for name, ids in x.items()}
+    y, sample_weight = (
+        part[:, :own] if getattr(part, "ndim", 0) == 2 else part
+        for part in (y, sample_weight)
+    )
+    return x, y, sample_weight

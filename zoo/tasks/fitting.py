@@ -1,4 +1,4 @@
-"""`fit`, `evaluate`, `predict` and the like of tasks, on text in any form."""
+"""`fit`, `evaluate`, `predict` and the like of tasks, on text or ids."""
 
 import inspect
 from typing import Any
@@ -6,8 +6,14 @@ from typing import Any
 import keras
 from keras import ops
 
-from zoo.tasks.batches_by_length import ByLength, is_long_text
-from zoo.tasks.fit_inputs import Reader, are_batches, weighted
+from zoo.tasks.fit_inputs import (
+    ByLength,
+    are_batches,
+    is_text,
+    read,
+    trimmed,
+    weighted,
+)
 
 BATCH_SIZE = 32  # Keras's own
 
@@ -19,24 +25,19 @@ class TextFitMixin:
     tagger, texts and labels of a classifier, texts alone of a language model. They are
     given as
 
-    - two lists, tuples, NumPy arrays or columns of a table: `fit(sources, targets)`, or
-      the tuple `(sources, targets)`, as a third its weights, one number a text;
-    - a list of pairs;
+    - lists, NumPy arrays or columns of a table: `fit(sources, targets)`;
     - a dict, a pandas or a Hugging Face table, with columns named by `text_columns`;
-    - batches of any of these, from a `tf.data.Dataset`, a `keras.utils.PyDataset` or a
-      generator.
+    - batches of any of these, from a `tf.data.Dataset` or a `keras.utils.PyDataset`; a
+      batch may be a tuple, as a third its weights, one number a text.
 
-    `validation_data` is any of them. What is not batches is preprocessed at once.
-    `fit` makes batches of texts of like length of it, in few widths, which it shuffles;
-    with `shuffle=False`, `validation_split` or `steps_per_epoch` all texts are as wide
-    as the longest, in the order given. Batches are preprocessed one by one, to the
-    preprocessor's lengths.
+    `validation_data` is any of them, or a tuple like a batch. What is not batches is
+    preprocessed at once. `fit` makes batches of texts of like length of it, in few
+    widths, which it shuffles; with `shuffle=False`, `validation_split` or
+    `steps_per_epoch` all texts are as wide as the longest, in the order given. Batches
+    are preprocessed one by one, to the preprocessor's lengths.
 
     Ids, a dict of integer arrays or batches of them, are left as they are; a task
     without a preprocessor takes nothing else.
-
-    `class_weight` is Keras's, a dict of class numbers or names (of classes or tags) to
-    weights; it multiplies all other weights, those of real words included.
 
     A `ValueError` tells what can't be taken, before any step.
     """
@@ -45,21 +46,16 @@ class TextFitMixin:
     text_inputs = 1
     accuracy_among = "weighted_metrics"  # the argument of `compile`
 
-    @property
-    def class_names(self) -> list[str]:
-        """Names that `class_weight` may have; none for models of text."""
-        return []
-
     def preprocess_samples(
         self, x: Any, y: Any = None, sample_weight: Any = None
     ) -> Any:
-        """KerasHub's hook: the arrays of one batch of text.
+        """KerasHub's hook: the arrays of one batch of text; of ids, as they are.
 
         Args:
             x, y: the columns of `text_columns`; x may be a dict of two inputs.
             sample_weight: one number a text; it multiplies the weights of its words.
         """
-        if self.preprocessor is None:
+        if not is_text(self, x):
             return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
         if self.text_inputs == 2 and y is not None:
             x, y = dict(zip(self.text_columns, (x, y), strict=True)), None
@@ -139,8 +135,7 @@ class TextFitMixin:
         A task that was never compiled is trained with its `compile()`'s defaults.
 
         Raises:
-            ValueError: for data that can't be taken, naming what can; if layers were
-                frozen or freed after a training without another `compile`.
+            ValueError: for data that can't be taken, naming what can.
         """
         return self._run("fit", args, kwargs)
 
@@ -158,39 +153,28 @@ class TextFitMixin:
         """`keras.Model.predict`, of what `fit` takes, without labels: logits."""
         return self._run("predict", args, kwargs)
 
-    def train_on_batch(self, *args: Any, **kwargs: Any) -> Any:
-        """`keras.Model.train_on_batch`, of one batch of what `fit` takes."""
-        return self._run("train_on_batch", args, kwargs)
-
-    def test_on_batch(self, *args: Any, **kwargs: Any) -> Any:
-        """`keras.Model.test_on_batch`, of one batch of what `fit` takes."""
-        return self._run("test_on_batch", args, kwargs)
-
-    def predict_on_batch(self, *args: Any, **kwargs: Any) -> Any:
-        """`keras.Model.predict_on_batch`, of what `fit` takes, without labels."""
-        return self._run("predict_on_batch", args, kwargs)
-
     def _run(self, name, args, kwargs):
         # Not the methods of KerasHub, which would preprocess once more.
         method = getattr(keras.Model, name)
-        signature = inspect.signature(method)
-        given = signature.bind(self, *args, **kwargs).arguments
+        parameters = inspect.signature(method).parameters
+        given = inspect.signature(method).bind(self, *args, **kwargs).arguments
         given |= given.pop("kwargs", {})  # Keras's own
-        weights = given.pop("class_weight", None)
-        reader = Reader(self, "y" in signature.parameters, weights)
         data = {key: given.pop(key, None) for key in ("x", "y", "sample_weight")}
-        x, y, sample_weight = reader.read(**data)
+        first = data["x"][0] if isinstance(data["x"], tuple) else data["x"]
+        text = is_text(self, first) and not are_batches(first)
+        x, y, weights = read(self, **data, labelled="y" in parameters)
+        if text and "y" in parameters:
+            x, y, weights = trimmed(x, y, weights)
         whole = given.get("validation_split") or given.get("steps_per_epoch")
-        if name == "fit" and given.get("shuffle", True) and not whole:
+        if name == "fit" and text and given.get("shuffle", True) and not whole:
             size = given.get("batch_size") or BATCH_SIZE
-            text = data["x"][0] if isinstance(data["x"], tuple) else data["x"]
-            if reader.reads(text) and is_long_text(x, y, size):
-                x, y, sample_weight = ByLength((x, y, sample_weight), size), None, None
+            if len(y) > size and all(part.ndim == 2 for part in x.values()):
+                x, y, weights = ByLength((x, y, weights), size), None, None
         if are_batches(x):
             given.pop("batch_size", None)
-        read = {"x": x, "y": y, "sample_weight": sample_weight}
-        given |= {key: read[key] for key in read if key in signature.parameters}
+        arrays = {"x": x, "y": y, "sample_weight": weights}
+        given |= {key: arrays[key] for key in arrays if key in parameters}
         if (held_out := given.get("validation_data")) is not None:
-            read = Reader(self).read(held_out)
-            given["validation_data"] = read[0] if are_batches(read[0]) else read
+            held = read(self, held_out)
+            given["validation_data"] = held[0] if are_batches(held[0]) else held
         return method(**given)

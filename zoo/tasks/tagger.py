@@ -38,11 +38,6 @@ class BiRNNTagger(Tagging, TextTask, keras_hub.models.Task):
     task_name = "tag"
     text_columns = ("words", "tags")
 
-    @property
-    def class_names(self) -> list[str]:
-        """The tags, which `fit`'s `class_weight` may name."""
-        return self.preprocessor.get_vocabularies()["tags"] if self.preprocessor else []
-
     def vocabulary_sizes(self) -> dict[str, int]:
         if self.preprocessor is None or self.preprocessor.empty:
             return {}

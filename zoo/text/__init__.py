@@ -14,20 +14,26 @@ if TYPE_CHECKING:
     from zoo.text.tagger_preprocessor import TaggerPreprocessor
     from zoo.text.tokenizer import Tokenizer, train_tokenizer
     from zoo.text.vocabulary import count_words
-    from zoo.text.word_preprocessors import SentimentPreprocessor, WordPreprocessor
+    from zoo.text.word_preprocessors import (
+        SentimentPreprocessor,
+        WordPreprocessor,
+        WordTokenizer,
+    )
     from zoo.text.word_splitting import split_words
-    from zoo.text.word_tokenizer import WordTokenizer
 
 __getattr__, __dir__, _lazy = lazy_loader.attach(
     __name__,
     submod_attrs={
         "piece_preprocessors": ["CaptionPreprocessor", "TranslatorPreprocessor"],
-        "word_preprocessors": ["SentimentPreprocessor", "WordPreprocessor"],
+        "word_preprocessors": [
+            "SentimentPreprocessor",
+            "WordPreprocessor",
+            "WordTokenizer",
+        ],
         "word_splitting": ["split_words"],
         "tagger_preprocessor": ["TaggerPreprocessor"],
         "tokenizer": ["Tokenizer", "train_tokenizer"],
         "vocabulary": ["count_words"],
-        "word_tokenizer": ["WordTokenizer"],
     },
 )
 

@@ -11,8 +11,8 @@ from zoo.ids import END_ID, UNKNOWN_ID
 from zoo.text.graph import before_end, pad_to_longest, valid_text
 from zoo.text.tagger_preprocessor import TaggerPreprocessor
 from zoo.text.vocabulary import SPECIAL_WORDS
+from zoo.text.word_preprocessors import WordTokenizer
 from zoo.text.word_splitting import FIRST_ID, SPACE, sign_pattern, splitting_rules
-from zoo.text.word_tokenizer import WordTokenizer
 
 # Unicode noncharacters, which valid text does not contain.
 _MARKS = "\ufdd0\ufdd1\ufdd2"

@@ -1,16 +1,17 @@
-"""Normalisation rules of SentencePiece models, and what a rule changes in a text."""
+"""SentencePiece's training, with normalisation rules."""
 
-import collections
 import functools
+import io
 import itertools
 import tempfile
+import threading
 import unicodedata
 from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from zoo.strings import composed, counted
-from zoo.text import unigram
+from zoo.strings import composed
 
 # The zoo's own rule, which keeps every character, and SentencePiece's.
 NORMALIZATIONS = ("nfc", "nfkc", "nfkc_cf", "nmt_nfkc", "nmt_nfkc_cf", "identity")
@@ -52,7 +53,7 @@ def train_nfc(texts: Sequence[str], required_chars: str = "", **settings: Any) -
     rules |= dict.fromkeys(unseen, " ")
     table = str.maketrans(escapes)
     with tempfile.TemporaryDirectory() as folder:
-        proto = unigram.train(
+        proto = train_pieces(
             [text.translate(table) for text in texts],
             normalization_rule_tsv=_write(folder, "in", rules),
             denormalization_rule_tsv=_write(
@@ -62,38 +63,10 @@ def train_nfc(texts: Sequence[str], required_chars: str = "", **settings: Any) -
             required_chars="".join(sorted(required - {" "})).translate(table),
             **settings,
         )
-    return _processor(proto + _NAME).serialized_model_proto()
-
-
-def rewritten(proto: bytes, texts: Sequence[str]) -> list[str]:
-    """Says what a model's rule makes of a text's characters.
-
-    There is a line for each that is changed (or two spaces), the most frequent first;
-    after ten, one that counts the others.
-    """
-    model = _processor(proto)
-    counts = collections.Counter(itertools.chain.from_iterable(map(set, texts)))
-    counts["  "] = sum("  " in text for text in texts)
-    lines = []
-    for before, count in counts.most_common():
-        after = model.normalize(f"|{before}|").replace("▁", " ").strip(" ")[1:-1]
-        if count and before not in (after, model.decode(model.encode(before))):
-            where = counted(count, "line")
-            lines.append(f"`{_shown(before)}` → `{_shown(after)}` in {where}")
-    more = [counted(len(lines) - 10, "other character")] if len(lines) > 10 else []
-    return lines[:10] + more
-
-
-def _processor(proto):
     import sentencepiece  # recipes, which are light, import this file
 
-    return sentencepiece.SentencePieceProcessor(model_proto=proto)
-
-
-def _shown(text):
-    """A text, or the code points of one that can't be seen."""
-    seen = text.isprintable() and text == text.strip()
-    return text if seen else " ".join(f"U+{ord(c):04X}" for c in text)
+    model = sentencepiece.SentencePieceProcessor(model_proto=proto + _NAME)
+    return model.serialized_model_proto()
 
 
 def _write(folder, name, rules):
@@ -105,6 +78,40 @@ def _write(folder, name, rules):
     )
     path.write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
     return str(path)
+
+
+def train_pieces(texts: Sequence[str], **settings: Any) -> bytes:
+    """Trains a model, with arguments of `sentencepiece.SentencePieceTrainer.train`.
+
+    Nothing interrupts its C++ code, so it runs in a thread that ends with the process.
+
+    Raises:
+        RuntimeError: from SentencePiece.
+    """
+    # SentencePiece leaves out longer texts, by default those over 4192 bytes. The model
+    # contains the number, so it must depend on the texts alone.
+    longest = max(10, max(len(text.encode()) for text in texts))
+    settings = {"max_sentence_length": longest, **settings}
+    trained: Future[bytes] = Future()
+
+    def work():
+        try:
+            trained.set_result(_train(texts, settings))
+        except Exception as error:
+            trained.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    return trained.result()
+
+
+def _train(texts, settings):
+    import sentencepiece  # recipes, which are light, import this file
+
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(texts), model_writer=model, **settings
+    )
+    return model.getvalue()
 
 
 @functools.cache

@@ -12,7 +12,6 @@ import numpy as np
 
 from zoo.checks import integer
 from zoo.strings import composed, plain_texts
-from zoo.text.graph import mappable
 from zoo.text.rows import pad_rows
 from zoo.text.word_splitting import TAGGER_FILE, TaggingText, Vocabulary, Words
 
@@ -26,8 +25,7 @@ class TaggerPreprocessor(TaggingText, keras_hub.models.Preprocessor):
     Called with sentences, it returns `{"word_ids", "character_ids"}`; with their tags,
     `(x, y, sample_weight)` for `fit`. Arrays are as wide as the longest sentence. A
     sentence is a str, which `split_words` splits, or a list of words; its tags are as
-    many str. Inside a `tf.data` map, sentences are strings `(B,)` and tags are strings
-    `(B, T)`, with empty ones at the end of short rows.
+    many str.
 
     A word has the id of its lower-case form, 1 if unknown, and the ids of its
     characters as they are; of a long word, those of its beginning and end. Padding is
@@ -100,7 +98,6 @@ class TaggerPreprocessor(TaggingText, keras_hub.models.Preprocessor):
         )
 
     # === Sentences ===
-    @mappable
     def call(self, x: Any, y: Any = None, sample_weight: None = None) -> Any:
         """Returns the ids of sentences `x`; with tags `y`, also labels and weights."""
         if sample_weight is not None:
@@ -114,7 +111,7 @@ class TaggerPreprocessor(TaggingText, keras_hub.models.Preprocessor):
         inputs = self.arrays(rows, length)
         if y is None:
             return inputs
-        y = [[tag for tag in row if tag] for row in plain_texts(y)]
+        y = [[tag for tag in row if tag] for row in plain_texts(y)]  # tf.data pads
         words, tags = [*map(len, rows)], [*map(len, y)]
         if words != tags:
             raise ValueError(

@@ -12,8 +12,7 @@ import sentencepiece
 from zoo.checks import one_of
 from zoo.ids import END_ID, PAD_ID, START_ID, UNKNOWN_ID
 from zoo.strings import SURROGATE, check_texts, replace_surrogates
-from zoo.text import unigram
-from zoo.text.normalization import NORMALIZATIONS, train_nfc
+from zoo.text.normalization import NORMALIZATIONS, train_nfc, train_pieces
 from zoo.text.vocabulary import SpecialIds
 from zoo.warn import warn_caller
 
@@ -103,7 +102,7 @@ def train_tokenizer(
         long = [text for text in texts if len(text.encode()) > LONGEST_LINE]
         settings["required_chars"] = "".join([options.get("required_chars", ""), *long])
     else:
-        train = unigram.train
+        train = train_pieces
         settings["normalization_rule_name"] = normalization
     try:
         return train(

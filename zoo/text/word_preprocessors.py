@@ -1,6 +1,8 @@
-"""Preprocessing for language models and classifiers of sentences, over words."""
+"""Words as tokens, for language models and classifiers of sentences."""
 
 import reprlib
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import keras
@@ -10,11 +12,71 @@ from zoo.backend import Tensor
 from zoo.checks import integer
 from zoo.ids import END_ID
 from zoo.strings import read_texts
-from zoo.text.graph import mappable
 from zoo.text.rows import cut_rows, framed, pad_rows, python_ids
 from zoo.text.tokenizer import TokenizerByBackbone
-from zoo.text.vocabulary import PromptText, WordText
-from zoo.text.word_tokenizer import WordTokenizer
+from zoo.text.vocabulary import WORDS_FILE, PromptText, WordText, WordVocabulary
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class WordTokenizer(WordVocabulary, keras_hub.tokenizers.Tokenizer):
+    """Converts strings to ids and back, one id per white-space-separated word.
+
+    The special ids are those of the whole zoo: 0 `pad_token_id`, 1 `unk_token_id`, 2
+    `start_token_id`, 3 `end_token_id`. Words that are not in the vocabulary, special
+    ones included, are unknown. A preset keeps the vocabulary in `vocabulary.txt`, a
+    word a line, the special ones first.
+
+    Args:
+        vocabulary: the words after the special ones, as from `count_words`; None if a
+            preset provides it later.
+        lowercase: whether a word that is not in the vocabulary is read in lower case.
+        **kwargs: arguments of `keras_hub.tokenizers.Tokenizer`.
+
+    Raises:
+        ValueError: for a vocabulary with an empty, special or repeated word, or one
+            with white space.
+
+    Example:
+        >>> tokenizer = WordTokenizer(["a", "dog", "runs"])
+        >>> tokenizer(["a dog runs", "a cat"])
+        [[4, 5, 6], [4, 1]]
+        >>> tokenizer.detokenize([[4, 5], [4, 1]])
+        ['a dog', 'a <unk>']
+    """
+
+    def __init__(
+        self,
+        vocabulary: Iterable[str] | None = None,
+        lowercase: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.lowercase = bool(lowercase)
+        self.file_assets = [WORDS_FILE]
+        self.set_vocabulary(vocabulary)
+        self.built = True  # there are no weights
+
+    def call(self, inputs: Any) -> Any:
+        """Calls `tokenize`."""
+        return self.tokenize(inputs)
+
+    def save_assets(self, dir_path: str) -> None:
+        """Writes the vocabulary into a folder."""
+        text = "".join(f"{word}\n" for word in self._ready())
+        Path(dir_path, WORDS_FILE).write_text(text, encoding="utf-8")
+
+    def load_assets(self, dir_path: str) -> None:
+        """Reads the vocabulary from a folder.
+
+        Raises:
+            ValueError: if the file does not begin with the special words.
+        """
+        path = Path(dir_path, WORDS_FILE)
+        self.read_vocabulary(path.read_bytes(), path)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments, without the vocabulary."""
+        return {**super().get_config(), "lowercase": self.lowercase}
 
 
 class _OfWords(TokenizerByBackbone, keras_hub.models.Preprocessor):
@@ -46,7 +108,7 @@ class WordPreprocessor(_OfWords, PromptText, keras_hub.models.CausalLMPreprocess
     `x["token_ids"]` int32 `(B, T)`, the end token of the previous text and then the
     words; `y` `(B, T)`, the words and the end token; `sample_weight`, 1 where `y` is
     real. They are padded with 0 to `sequence_length`; longer texts are cut, with one
-    warning per call. Inside a `tf.data` map they are TensorFlow tensors.
+    warning per call.
 
     Args:
         tokenizer: a `WordTokenizer`.
@@ -72,7 +134,6 @@ class WordPreprocessor(_OfWords, PromptText, keras_hub.models.CausalLMPreprocess
     ) -> None:
         super().__init__(tokenizer, sequence_length, **kwargs)
 
-    @mappable
     def call(self, x: Any, y: None = None, sample_weight: None = None) -> Any:
         """Returns `(x, y, sample_weight)` for `fit`; see the class."""
         texts, single = read_texts(x, "x")
@@ -121,7 +182,7 @@ class SentimentPreprocessor(
 
     Called with strings, and optionally labels, it returns `{"token_ids"}`, int32
     `(B, sequence_length)`, or `(x, y, sample_weight)` for `fit`. Longer texts are cut,
-    with one warning per call. Inside a `tf.data` map these are TensorFlow tensors.
+    with one warning per call.
 
     Args:
         tokenizer: a `WordTokenizer`.
@@ -144,7 +205,6 @@ class SentimentPreprocessor(
     ) -> None:
         super().__init__(tokenizer, sequence_length, **kwargs)
 
-    @mappable
     def call(self, x: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Returns inputs, or `(x, y, sample_weight)` for `fit`; see the class."""
         labels = y if isinstance(y, (list, tuple)) else [y]

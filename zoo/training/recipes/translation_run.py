@@ -17,7 +17,6 @@ from zoo.data.store import RaggedIds
 from zoo.files import write_bytes
 from zoo.strings import counted
 from zoo.text import Tokenizer, train_tokenizer
-from zoo.text.normalization import rewritten
 from zoo.training.batches.padded_batches import PairBatches
 from zoo.training.config import ConfigurationError, refused_as
 from zoo.training.fit.averaging import EpochWeights, average_weights
@@ -93,8 +92,13 @@ class Translation:
                     f"{counted(unknown, 'sentence')} of {len(texts):,} have characters "
                     "that the preset's vocabulary lacks: it can't read or write them"
                 )
-        for line in rewritten(proto, texts):
-            run.say(f"the tokenizer rewrites {line}")
+        tokenizer = Tokenizer(proto=proto)
+        lines = texts[:10_000]
+        read = tokenizer.detokenize(tokenizer.tokenize(lines))
+        if changed := sum(a != b for a, b in zip(lines, read, strict=True)):
+            run.say(
+                f"the tokenizer rewrites {changed:,} of {counted(len(lines), 'line')}"
+            )
         write_bytes(run.output / "tokenizer.spm", proto)
         return proto
 
