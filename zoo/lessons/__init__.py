@@ -15,8 +15,7 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "catalogue": ["EXERCISES"],
-        "checking": ["check", "question"],
+        "checking": ["EXERCISES", "check", "question"],
         "exercise": ["Exercise"],
     },
 )

@@ -5,16 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from zoo.lessons.catalogue import EXERCISES
-from zoo.lessons.exercise import Exercise, axes, values
+from zoo.lessons import attention_exercises as attention
+from zoo.lessons import luong_exercises as luong
+from zoo.lessons import recurrent_exercises as recurrent
+from zoo.lessons import transformer_exercises as transformer
+from zoo.lessons.exercise import KINDS, Exercise
 from zoo.strings import did_you_mean
 
 SEEDS = 1, 2, 3  # of the draws on which an answer must be right
-WORDS = {
-    "mask": "bool, true where real",
-    "ids": "integers",
-    "weights": "each row sums to 1",
-    "gates": "between 0 and 1",
+EXERCISES: dict[str, Exercise] = {
+    exercise.name: exercise
+    for module in (recurrent, attention, luong, transformer)
+    for exercise in module.EXERCISES
 }
 
 
@@ -68,8 +70,8 @@ def question(name: str) -> None:
     exercise = find(name)
     print(f"{name}: {exercise.equation}")
     print(exercise.task)
-    told = [_describe(*pair) for pair in exercise.inputs.items()]
-    print(f"arguments: {', '.join(told)}")
+    described = [_describe(name, *spec) for name, spec in exercise.inputs.items()]
+    print(f"arguments: {', '.join(described)}")
     print(f"returns: {_named(exercise.output)}")
 
 
@@ -83,7 +85,7 @@ def find(name: str) -> Exercise:
 def diagnose(exercise: Exercise, answer: Callable[..., Any]) -> str | None:
     """Says what is wrong with an answer, or returns None if it is right."""
     draws = [exercise.draw(seed) for seed in SEEDS]
-    wanted = [_call(exercise.reference, given) for given, _ in draws]
+    wanted = [_call(exercise.answer(exercise.reference), given) for given, _ in draws]
     results = []
     for given, _ in draws:
         try:
@@ -97,7 +99,8 @@ def diagnose(exercise: Exercise, answer: Callable[..., Any]) -> str | None:
     if _equal(results, wanted):
         return None
     for explanation, mistake in exercise.mistakes.items():
-        if _equal(results, [_call(mistake, given) for given, _ in draws]):
+        wrong = exercise.answer(mistake)
+        if _equal(results, [_call(wrong, given) for given, _ in draws]):
             return explanation
     return _compare(exercise, results[0], wanted[0], draws[0][1])
 
@@ -120,7 +123,7 @@ def _compare(
     wrong = np.argwhere(~np.isclose(result, wanted, 1e-4, 1e-5))[0]
     place = tuple(wrong.tolist())
     return (
-        f"the shape {names} is right, the values are not: at {list(place)} stands "
+        f"the shape {names} is right, the values are not: at {list(place)} is "
         f"{result[place]:.4f} where {wanted[place]:.4f} is wanted."
     )
 
@@ -146,14 +149,13 @@ def _equal(results: Sequence[Any], wanted: Sequence[Any]) -> bool:
     )
 
 
-def _describe(name: str, spec: str) -> str:
-    kind = values(spec).partition("<")[0]
+def _describe(name: str, kind: str, axes: str) -> str:
+    words = KINDS[kind.partition("<")[0]]
     if kind == "size":
-        return f"{name} (an int)"
-    words = f", {WORDS[kind]}" if kind else ""
-    return f"{name} {_named(axes(spec))}{words}"
+        return f"{name} ({words})"
+    return f"{name} {_named(axes)}" + (f", {words}" if words else "")
 
 
 def _named(names: str) -> str:
     parts = names.split()
-    return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+    return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"

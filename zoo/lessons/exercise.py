@@ -6,7 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from zoo.lessons import functions
+
 PRIMES = (3, 5, 7, 11, 13, 17)
+SHORT = "arange concatenate exp log maximum minimum sqrt tanh".split()  # of NumPy
+NAMES = {**vars(functions), **{name: getattr(np, name) for name in SHORT}}
+KINDS = {
+    "": "",
+    "gates": "between 0 and 1",
+    "ids": "integers",
+    "links": "0 or 1",
+    "mask": "bool, true where real",
+    "size": "an int",
+    "weights": "each row sums to 1",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,32 +30,50 @@ class Exercise:
         name: the paper's short name and the exercise's, "bahdanau.score".
         equation: the equation in plain signs; docs/papers has them typeset.
         task: what to write, in a sentence.
-        inputs: the arguments in their order, each with its axes: "S m" is an array of
-            two. An axis may be a sum, a product or a multiple: "m+k", "H*k", "2*n". A
-            word before a colon says what the values are: "mask" (true, then false),
-            "ids<V" (integers below V), "weights" (a distribution over the last axis),
-            "gates" (between 0 and 1), "size" (the axis itself, an int). Otherwise they
-            are normal.
-        output: the axes of the answer.
-        reference: the right answer.
+        signature: the arguments in their order and the answer, each with its axes:
+            "s: n, h: S m -> S". An axis may be a sum, a product or a multiple: "m+k",
+            "H*k", "2*n". A word before the axes says what the values are: "mask" (true,
+            then false), "ids<V" (integers below V), "weights" (a distribution over the
+            last axis), "gates" (between 0 and 1), "links" (0 or 1), "size" (the axis
+            itself, an int). Otherwise they are normal.
+        reference: the right answer, an expression of the arguments.
         mistakes: wrong answers that one may well give, by their explanation.
+
+    Example:
+        >>> exercise = Exercise(
+        ...     "luong.dot", "h_t · h_s", "Write the score.", "h_t: n, h_s: n -> ",
+        ...     "h_t @ h_s", {"the sign is wrong.": "-h_t @ h_s"},
+        ... )
+        >>> exercise.answer(exercise.reference)(np.ones(3), np.ones(3))
+        np.float64(3.0)
     """
 
     name: str
     equation: str
     task: str
-    inputs: Mapping[str, str]
-    output: str
-    reference: Callable[..., Any]
-    mistakes: Mapping[str, Callable[..., Any]]
+    signature: str
+    reference: str
+    mistakes: Mapping[str, str]
 
-    def axes(self) -> list[str]:
-        """Returns the letters of all axes, in the order in which they come."""
-        specs = [*self.inputs.values(), self.output]
-        text = " ".join(
-            f"{values(spec).partition('<')[2]} {axes(spec)}" for spec in specs
-        )
-        return list(dict.fromkeys(c for c in text if c.isalpha()))
+    @property
+    def inputs(self) -> dict[str, tuple[str, str]]:
+        """The arguments' names, each with its kind of values and its axes."""
+        inputs = {}
+        for argument in self.signature.partition(" -> ")[0].split(", "):
+            name, _, spec = argument.partition(": ")
+            kind, _, axes = spec.partition(" ")
+            known = kind.partition("<")[0] in KINDS
+            inputs[name] = (kind, axes) if known else ("", spec)
+        return inputs
+
+    @property
+    def output(self) -> str:
+        """The axes of the answer."""
+        return self.signature.partition(" -> ")[2].strip()
+
+    def answer(self, expression: str) -> Callable[..., Any]:
+        """Returns the function of the arguments that an expression writes."""
+        return eval(f"lambda {', '.join(self.inputs)}: {expression}", NAMES)
 
     def draw(self, seed: int) -> tuple[dict[str, Any], dict[str, int]]:
         """Draws the arguments.
@@ -51,23 +82,16 @@ class Exercise:
             The arguments by name, and the size of each axis, no two of which are equal.
         """
         generator = np.random.default_rng(seed)
-        letters = self.axes()
-        sizes = dict(zip(letters, generator.permutation(PRIMES).tolist(), strict=False))
+        pairs = self.inputs.values()
+        text = "".join(kind.partition("<")[2] + axes for kind, axes in pairs)
+        letters = dict.fromkeys(c for c in text + self.output if c.isalpha())
+        drawn = generator.permutation(PRIMES).tolist()
+        sizes = dict(zip(letters, drawn, strict=False))
         arguments = {
-            name: _draw(values(spec), shape(axes(spec), sizes), sizes, generator)
-            for name, spec in self.inputs.items()
+            name: _draw(kind, shape(axes, sizes), sizes, generator)
+            for name, (kind, axes) in self.inputs.items()
         }
         return arguments, sizes
-
-
-def values(spec: str) -> str:
-    """Returns the part of an input's description that says what its values are."""
-    return spec.partition(":")[0] if ":" in spec else ""
-
-
-def axes(spec: str) -> str:
-    """Returns the part of an input's description that names its axes."""
-    return spec.rpartition(":")[2].strip()
 
 
 def shape(names: str, sizes: Mapping[str, int]) -> tuple[int, ...]:
@@ -95,7 +119,9 @@ def _draw(kind, size, sizes, generator):
         return generator.integers(0, sizes[kind[-1]], size)
     normal = generator.normal(size=size)
     if kind == "weights":
-        normal = np.exp(normal) / np.exp(normal).sum(-1, keepdims=True)
+        normal = functions.softmax(normal)
     elif kind == "gates":
-        normal = 1 / (1 + np.exp(-normal))
+        normal = functions.sigmoid(normal)
+    elif kind == "links":
+        normal = normal > 0
     return np.asarray(normal, "float32")
