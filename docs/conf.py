@@ -26,7 +26,7 @@ extensions = [
 ]
 
 # === Pages ===
-# Tables are included by the papers' pages; lesson 10 leaves its runs.
+# Tables are included by the papers' pages; lesson 2 leaves its runs.
 exclude_patterns = [f"{pages.TABLES}/*", "lessons/runs"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4

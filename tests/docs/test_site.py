@@ -174,7 +174,7 @@ def test_each_lesson_is_offered_as_a_notebook(pages, site):
 @pytest.mark.parametrize(
     ("query", "found"),
     [
-        ("input+feeding", "lessons/05_input_feeding.html"),
+        ("input+feeding", "lessons/07_input_feeding.html"),
         ("AdditiveAttention", "api/zoo.layers.html"),
         ("luong_local", "generated/cards/luong_local.html"),
     ],

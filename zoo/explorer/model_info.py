@@ -9,19 +9,19 @@ from zoo.presets.card import CARD_FILE, CONFIG_FILE
 # Class of a backbone -> its page among docs/papers, its lesson, the kind of its
 # attention, and the equation that the page shows.
 _PAPERS = {
-    "Bahdanau": ("bahdanau", "02_additive_attention", "global", "bahdanau"),
-    "LSTMNEncoderDecoder": ("lstmn", "06_lstmn", "memory", "lstmn"),
+    "Bahdanau": ("bahdanau", "04_additive_attention", "global", "bahdanau"),
+    "LSTMNEncoderDecoder": ("lstmn", "08_lstmn", "memory", "lstmn"),
     "RNNEncoderDecoder": ("cho", "01_fixed_vector", "none", "rnn_encoder_decoder"),
     "RNNencdec": ("bahdanau", "01_fixed_vector", "none", "rnn_encoder_decoder"),
     "Seq2Seq": ("sutskever", "01_fixed_vector", "none", "seq2seq"),
-    "ShowAttendTell": ("xu", "07_hard_and_soft", "global", "show_attend_tell"),
-    "Transformer": ("transformer", "08_transformer", "multi_head", "transformer"),
+    "ShowAttendTell": ("xu", "09_hard_and_soft", "global", "show_attend_tell"),
+    "Transformer": ("transformer", "10_transformer", "multi_head", "transformer"),
 }
 _LUONG = {  # attention -> lesson, kind, equation
-    "global": ("03_luong_scores", "global", "luong_{score}"),
-    "location": ("03_luong_scores", "global", "luong_location"),
-    "local_m": ("04_local_attention", "local", "luong_local_m"),
-    "local_p": ("04_local_attention", "local", "luong_local"),
+    "global": ("05_luong_scores", "global", "luong_{score}"),
+    "location": ("05_luong_scores", "global", "luong_location"),
+    "local_m": ("06_local_attention", "local", "luong_local_m"),
+    "local_p": ("06_local_attention", "local", "luong_local"),
 }
 
 

@@ -38,7 +38,7 @@ function info(name: string, title: string, part: Partial<ModelInfo>): ModelInfo 
     name,
     title,
     paper: "https://arxiv.org/abs/1508.04025",
-    lesson: "https://zoo.example/lessons/03_luong_scores.html",
+    lesson: "https://zoo.example/lessons/05_luong_scores.html",
     page: "https://zoo.example/papers/luong.html",
     languages: ["en", "de"],
     bytes: 9_900_000,

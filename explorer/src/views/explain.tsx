@@ -7,13 +7,13 @@ type Topic = keyof Texts["explain"];
 
 // The lesson about a topic, where it is another one than the model's.
 const LESSONS: Partial<Record<Topic, string>> = {
-  local: "04_local_attention",
-  monotonic: "04_local_attention",
-  inputFeeding: "05_input_feeding",
-  memory: "06_lstmn",
-  heads: "08_transformer",
+  local: "06_local_attention",
+  monotonic: "06_local_attention",
+  inputFeeding: "07_input_feeding",
+  memory: "08_lstmn",
+  heads: "10_transformer",
   none: "01_fixed_vector",
-  beam: "09_beam_search",
+  beam: "12_beam_search",
 };
 
 export function Explain(props: { info: ModelInfo; topics: readonly Topic[] }) {

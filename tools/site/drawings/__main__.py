@@ -16,7 +16,7 @@ DRAWINGS = {
         name: getattr(attention, name)
         for name in (
             "bahdanau luong_global luong_local input_feeding lstmn show_attend_tell "
-            "transformer multi_head query_key_value"
+            "transformer multi_head query_key_value attention_slots"
         ).split()
     },
 }

@@ -280,3 +280,33 @@ def query_key_value():
     d.words(300, 225, "what is compared")
     d.words(300, 28, "what is taken")
     return d
+
+
+def attention_slots():
+    d = Drawing("One attention, six slots: what each paper fills in", 700, 300)
+    query = d.box(78, 130, "query q", "state", 90)
+    keys = d.box(78, 215, "keys k_s", "memory", 90)
+    values = d.box(420, 240, "values v_s", "memory", 100)
+    score = d.box(205, 172, "score\ne_s", "attention", 84, 50)
+    window = d.box(320, 172, "window\ns ∈ W", "attention", 84, 50)
+    normal = d.box(440, 172, "normaliser\na_s", "attention", 100, 50)
+    total = d.circle(560, 172, "Σ", "attention", 36)
+    d.arrow(query, score, kind="attend")
+    d.arrow(keys, score, kind="attend")
+    for one, other in ((score, window), (window, normal), (normal, total)):
+        d.arrow(one, other, kind="attend")
+    d.arrow(values, (560, 240), total)
+    d.arrow(total, d.box(645, 172, "context c", "output", 96))
+    for x, y, text in (
+        (78, 96, "which state asks?"),
+        (78, 252, "compared with what?"),
+        (205, 124, "how? over √d?"),
+        (320, 215, "where may it look?"),
+        (440, 124, "softmax? × Gaussian?"),
+        (420, 277, "what is taken?"),
+    ):
+        d.words(x, y, text)
+    d.words(
+        350, 30, "c = Σ a_s v_s with a = normalise(score(q, k_s)) inside the window"
+    )
+    return d
