@@ -26,8 +26,7 @@ extensions = [
 ]
 
 # === Pages ===
-# Tables are included by the papers' pages; lesson 2 leaves its runs.
-exclude_patterns = [f"{pages.TABLES}/*", "lessons/runs"]
+exclude_patterns = [f"{pages.TABLES}/*"]  # included by the papers' pages
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 highlight_language = "none"  # an indented block is a terminal, a table or a drawing

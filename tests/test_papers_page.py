@@ -12,7 +12,8 @@ PAGES = sorted(Path(ROOT, "docs", "papers").glob("*.md"))
 PAGE = "\n".join(path.read_text(encoding="utf-8") for path in PAGES)
 ROWS = [
     [cell.strip() for cell in line.strip("|").split("|")]
-    for line in PAGE.splitlines()
+    for section in re.findall(r"## Equations and code\n(.*?)\n## ", PAGE, re.DOTALL)
+    for line in section.splitlines()
     if line.startswith("| ") and not line.startswith(("| ---", "| equation"))
 ]
 

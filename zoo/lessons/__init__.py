@@ -15,7 +15,7 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "checking": ["EXERCISES", "check", "question"],
+        "checking": ["EXERCISES", "answer", "check", "question"],
         "exercise": ["Exercise"],
     },
 )

@@ -237,7 +237,7 @@ EXERCISES = [
         "λ Σ_i (1 - Σ_t α_ti)² (14)",
         "Write the penalty with λ = 1.",
         "alpha: weights T S -> ",
-        "sum(((1 - column.sum()) ** 2 for column in alpha.T))",
+        "((1 - alpha.sum(0)) ** 2).sum()",
         {
             "the inner sum goes over the steps t. Over i it is 1 by the softmax.": (
                 "np.square(1 - alpha.sum(1)).sum()"

@@ -75,6 +75,21 @@ def question(name: str) -> None:
     print(f"returns: {_named(exercise.output)}")
 
 
+def answer(name: str) -> None:
+    """Prints an exercise's right answer, an expression of its arguments.
+
+    `sigmoid`, `softmax`, `chain` and the like are those of `zoo.lessons.functions`.
+
+    Raises:
+        KeyError: for an unknown name.
+
+    Example:
+        >>> answer("lstm.forget")
+        lstm.forget: sigmoid(f) * s
+    """
+    print(f"{name}: {find(name).reference}")
+
+
 def find(name: str) -> Exercise:
     """Returns the exercise of a name."""
     if name not in EXERCISES:

@@ -89,7 +89,7 @@ EXERCISES = [
         "dot: h_t · h_s",
         "Write the scores of every decoder state for every source position.",
         "h_t: T n, h_s: S n -> T S",
-        "np.einsum('tn,sn->ts', h_t, h_s)",
+        "h_t @ h_s.T",
         {
             "dot is not scaled: dividing by sqrt(n) is the Transformer's.": (
                 "h_t @ h_s.T / h_t.shape[-1] ** 0.5"
@@ -108,7 +108,7 @@ EXERCISES = [
         "general: h_t · (h_s W_a)",
         "Write the scores; vectors are rows, so that h_s W_a is h_s @ W_a.",
         "h_t: T n, h_s: S n, W_a: n n -> T S",
-        "np.einsum('tj,ij,si->ts', h_t, W_a, h_s)",
+        "h_t @ (h_s @ W_a).T",
         {
             "W_a is the wrong way round: it is h_s that it multiplies.": (
                 "h_t @ W_a @ h_s.T"
@@ -156,7 +156,7 @@ EXERCISES = [
         "local-m: p_t = t, inside the sentence",
         "Write p_0 … p_{T-1} of a source of S positions, which count from 0.",
         "T: size T, S: size S -> T",
-        "np.array([min(t, S - 1) for t in range(T)])",
+        "minimum(arange(T), S - 1)",
         {
             "p_t leaves the sentence where the target is longer than the source.": (
                 "arange(T)"

@@ -33,7 +33,7 @@ EXERCISES = [
         "[head_1; …; head_h] W^O",
         "Write the output; heads are the H heads of T queries.",
         "heads: H T k, W_O: H*k d -> T d",
-        "sum((head @ part for head, part in zip(heads, np.split(W_O, len(heads)))))",
+        "concatenate(list(heads), -1) @ W_O",
         {
             "a reshape alone mixes the queries: move the axis of the heads behind that "
             "of the queries first.": "heads.reshape(heads.shape[1], -1) @ W_O",
@@ -94,8 +94,7 @@ EXERCISES = [
         "no attention to the future",
         "Write the weights of self-attention of which no position sees a later one.",
         "scores: T T -> T T",
-        "np.stack([concatenate([softmax(row[:t + 1]), np.zeros(len(scores) - t - 1)]) "
-        "for t, row in enumerate(scores)])",
+        "masked(scores, lower(scores))",
         {
             "the future is not masked.": "softmax(scores)",
             "it is the past that is masked here.": (
@@ -170,7 +169,7 @@ EXERCISES = [
         "Write the scores of hypotheses of L = |Y| pieces; alpha is a vector of one "
         "number.",
         "log_p: K, L: ids<n K, alpha: gates 1 -> K",
-        "log_p * (6 / (5 + L)) ** alpha",
+        "log_p / ((5 + L) / 6) ** alpha",
         {
             "log P is divided by lp, not multiplied: it is negative, and a long "
             "hypothesis would lose more.": "log_p * ((5 + L) / 6) ** alpha",
