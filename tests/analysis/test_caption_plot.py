@@ -3,8 +3,8 @@ import pytest
 
 pytest.importorskip("matplotlib", reason="pictures need matplotlib")
 
-from zoo.analysis import plot_caption, save
-from zoo.analysis.caption_plot import KEY, enlarge, fade, smoothed
+from zoo.analysis import plot_caption
+from zoo.analysis.caption_plot import KEY, fade, smoothed
 from zoo.decoding import Caption
 
 pytestmark = pytest.mark.backend_free
@@ -40,7 +40,7 @@ def test_pictures_stand_in_columns_without_overlap():
 
 
 def test_what_has_attention_stays_clear():
-    image = enlarge(IMAGE / 255.0, 120)
+    image = (IMAGE / 255.0).repeat(4, axis=0).repeat(4, axis=1)
     weights = np.zeros((4, 6))
     weights[1, 4] = 1.0
     faded = fade(image, weights)
@@ -60,12 +60,6 @@ def test_smoothing_keeps_sums_and_centres():
     one[1, 4] = 1.0
     peak = np.unravel_index(smoothed(one, 40, 60).argmax(), (40, 60))
     assert peak[0] in (14, 15) and peak[1] in (44, 45)
-
-
-def test_it_is_saved_and_drawn_alike(tmp_path):
-    for name in ("a.png", "b.png"):
-        save(plot_caption(record()), tmp_path / name)
-    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
 
 
 def test_grey_images_and_empty_captions():

@@ -1,4 +1,3 @@
-import builtins
 import types
 
 import numpy as np
@@ -40,14 +39,6 @@ def test_one_reference_each_is_sacrebleu_itself():
     assert 0 < scores["bleu"]["score"] < 100
 
 
-def test_a_warning_of_sacrebleu_is_given_once(caplog):
-    texts = [f"number {n} ." for n in range(100)]  # they look tokenised
-    for _ in range(2):
-        corpus_scores(texts, [[text] for text in texts])
-    told = [record for record in caplog.records if "100 lines" in record.getMessage()]
-    assert len(told) == 1
-
-
 def test_unequal_numbers_of_references():
     """Repeating a reference changes no score: it can stand for a missing one."""
     streams = [[refs[k % len(refs)] for refs in REFERENCES] for k in range(3)]
@@ -76,19 +67,6 @@ def test_an_empty_translation_is_scored():
 def test_what_cannot_be_scored_is_refused(hypotheses, references, message):
     with pytest.raises(ValueError, match=f"Received.*{message}"):
         corpus_scores(hypotheses, references)
-
-
-def test_without_sacrebleu_the_error_tells_what_to_install(monkeypatch):
-    real = builtins.__import__
-
-    def missing(name, *args, **kwargs):
-        if name.startswith("sacrebleu"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(ImportError, match=r"attention-zoo\[train\]"):
-        corpus_scores(HYPOTHESES, REFERENCES)
 
 
 def test_the_worst_translations_are_those_of_lowest_chrf():

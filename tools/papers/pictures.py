@@ -6,8 +6,9 @@ from tools.papers.claims import CLAIMS
 from tools.papers.counts import bleu_between
 from tools.papers.significance import LEAST, estimate, over_seeds
 from zoo.analysis import plot_alignments
-from zoo.analysis.figure import DARK, FAINT, draw_plainly, new_figure
+from zoo.analysis.figure import draw_plainly, new_figure
 
+DARK, FAINT = "#222222", "#e4e4e4"  # text and frames, lines of a grid
 SHOWN, OTHERS = "#1f5fa8", "#c4c4c4"
 # Words of a source: the first and the last of each part of the test set.
 SPANS = ((1, 8), (9, 10), (11, 12), (13, 15), (16, 99))

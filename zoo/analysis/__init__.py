@@ -4,8 +4,8 @@
     zoo.analysis.save(result.plot(), "dog.png")
 
 Drawing needs matplotlib (the extra `plot`), which is imported on use, but neither
-pyplot nor a Keras backend. Pictures bring their own background and colours, whatever
-matplotlib's style is, and are readable in greyscale.
+pyplot nor a Keras backend. Pictures have matplotlib's style and are readable in
+greyscale.
 """
 
 import lazy_loader

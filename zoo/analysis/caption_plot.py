@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from zoo.analysis.figure import DARK, need_matplotlib, new_figure, printable
-from zoo.analysis.fonts import find_fonts
+from zoo.analysis.figure import draw_plainly, new_figure, shortened
 from zoo.checks import positive
 from zoo.text.pieces import labels
 
@@ -15,7 +14,6 @@ _PIXELS = 240  # of a picture's longer side
 _DIM = 0.72  # how far a place without attention fades into white
 _LONGEST = 16  # characters of a label
 KEY = "% = attention at the clearest place"
-_KEY_WIDTH = 1.9  # inches
 
 
 def plot_caption(
@@ -49,46 +47,47 @@ def plot_caption(
             "What is drawn is a zoo.decoding.Caption, which `caption` gives with "
             f"return_details=True. Received: {type(caption).__name__}"
         )
-    need_matplotlib()
     record = caption.merge_words() if words else caption
-    image = enlarge(_rgb(record.image))
+    image = _enlarged(record.image)
     height, width = image.shape[:2]
     shape, count = height / width, len(record.tokens) + 1
     if columns is None:
         columns = min(count, max(1, round(math.sqrt(2 * count * (shape + 0.2)))))
-    positive("columns", columns)
-    rows = math.ceil(count / columns)
-    tokens = labels(record.tokens)
+    rows = math.ceil(count / positive("columns", columns))
     pictures = [("", image)]
+    tokens = labels(record.tokens)
     for token, weights in zip(tokens, np.asarray(record.alignment), strict=True):
-        pictures.append((_label(token, weights), fade(image, weights)))
-    families, _ = find_fonts({*"".join(text for text, _ in pictures), *title})
-    font = {"family": families, "color": DARK, "parse_math": False}
+        text = f"{shortened(token, _LONGEST)}  {100 * float(np.max(weights)):.0f} %"
+        pictures.append((text, fade(image, weights)))
     side = _SIDE * math.sqrt(1 / shape), _SIDE * math.sqrt(shape)
-    size = max(columns * side[0], _KEY_WIDTH), rows * (side[1] + _LABEL) + 2 * _LABEL
+    size = max(columns * side[0], 1.9), rows * (side[1] + _LABEL) + 2 * _LABEL
     figure = new_figure(*size, layout="compressed")
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes, (text, picture) in zip(grid.flat, pictures, strict=False):
         axes.imshow(picture, interpolation="bilinear")
         axes.set(xticks=[], yticks=[])
-        for spine in axes.spines.values():
-            spine.set(color=DARK, linewidth=0.4)
-        axes.set_title(text, size=8, pad=3, **font)
+        draw_plainly(axes.set_title(text, size=8, pad=3))
     for axes in figure.axes[count:]:
         axes.remove()
+    left = {"x": 0, "ha": "left"}
     if title:
-        shown = {"size": 9, "x": 0, "ha": "left", "va": "top", **font}
-        figure.suptitle(printable(title), **shown)
+        draw_plainly(figure.suptitle(title, size=9, **left))
     if record.tokens:
-        shown = {"size": 7, "x": 0, "ha": "left", "va": "bottom", **font}
-        figure.supxlabel(KEY, **shown)
+        draw_plainly(figure.supxlabel(KEY, size=7, **left))
     return figure
 
 
-def enlarge(image: np.ndarray, side: int = _PIXELS) -> np.ndarray:
-    """Enlarges an image by whole times, to a longer side of about `side` pixels."""
-    times = max(1, round(side / max(image.shape[:2])))
-    return image.repeat(times, axis=0).repeat(times, axis=1)
+def _enlarged(image):
+    """An image of bytes as RGB `(H, W, 3)` from 0 to 1, of about `_PIXELS`."""
+    image = np.asarray(image)
+    if image.ndim != 3 or image.shape[-1] not in (1, 3):
+        raise ValueError(
+            "the caption's image must have 1 or 3 channels to be drawn. "
+            f"Received: a shape of {image.shape}"
+        )
+    times = max(1, round(_PIXELS / max(image.shape[:2])))
+    image = image.repeat(times, axis=0).repeat(times, axis=1)
+    return np.broadcast_to(image, (*image.shape[:2], 3)).astype("float64") / 255
 
 
 def fade(image: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -101,8 +100,7 @@ def fade(image: np.ndarray, weights: np.ndarray) -> np.ndarray:
     Returns:
         `(H, W, 3)`, from 0 to 1.
     """
-    height, width = image.shape[:2]
-    smooth = smoothed(weights, height, width)
+    smooth = smoothed(weights, *image.shape[:2])
     clear = (smooth / max(smooth.max(), 1e-9))[..., None]
     # The eye sees shares of brightness: without the root only the peak would be clear.
     share = _DIM * (1 - np.sqrt(clear))
@@ -116,7 +114,6 @@ def smoothed(weights: np.ndarray, height: int, width: int) -> np.ndarray:
 
     A place keeps its weight as a sum; the Gaussian's deviation is half a place.
     """
-    weights = np.asarray(weights, "float64")
 
     def spread(count, size):
         """The shares of each pixel `(size, count)`."""
@@ -127,20 +124,3 @@ def smoothed(weights: np.ndarray, height: int, width: int) -> np.ndarray:
 
     rows, columns = weights.shape
     return spread(rows, height) @ weights @ spread(columns, width).T
-
-
-def _rgb(image):
-    """An image of bytes as RGB `(H, W, 3)` from 0 to 1."""
-    image = np.asarray(image)
-    if image.ndim != 3 or image.shape[-1] not in (1, 3):
-        raise ValueError(
-            "the caption's image must have 1 or 3 channels to be drawn. "
-            f"Received: a shape of {image.shape}"
-        )
-    return np.broadcast_to(image, (*image.shape[:2], 3)).astype("float64") / 255
-
-
-def _label(token, weights):
-    text = printable(token)
-    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-    return f"{text}  {100 * float(np.max(weights)):.0f} %"

@@ -50,16 +50,13 @@ def scores(
         data: one of `ACCURACY`.
         tests: test examples.
         texts: the model's captions of them.
-        weights: its attention, `(words, h, w)` for each image, while it reads the
-            tests' own captions. `outputs` returns all three.
+        weights: its attention to the tests' own captions; see `outputs`.
 
     Returns:
-        dict of percentages by the names of `SIGNATURES`: the captions that are true of
-        their images; and while the model reads the captions that the images were drawn
-        with, those of `zoo.analysis.evaluation.grounding`: at the sharpest look of each
-        phrase ("a small red star": its word with the highest weight), and, for scenes,
-        at each naming word by itself. "attention mass by chance" is the mass if
-        attention were even.
+        dict of percentages by the names of `SIGNATURES`: captions that are true of
+        their images, and `zoo.analysis.evaluation.grounding` at the sharpest look of
+        each phrase and, for scenes, at each naming word. "attention mass by chance" is
+        the mass if attention were even.
     """
     looks = [sharpest_looks(*pair) for pair in zip(tests, weights, strict=True)]
     by_phrase = grounding(*zip(*looks, strict=True))
@@ -79,16 +76,11 @@ def scores(
 def outputs(
     task: Any, data: str, count: int | None = None
 ) -> tuple[list[Any], list[str], list[Any]]:
-    """Captions test images, and reads the captions that they were drawn with.
-
-    Args:
-        task: the captioner.
-        data: one of `ACCURACY`.
-        count: images. Default: 1,000.
+    """Captions test images, 1,000 by default, and reads their own captions.
 
     Returns:
         The examples; the model's captions; and its attention, `(words, h, w)`, as it
-        reads the examples' own.
+        reads the captions that the examples were drawn with.
     """
     tests = examples(data, count or TESTED, "test")
     images = draw_images(tests)
@@ -98,11 +90,9 @@ def outputs(
 
 
 def sharpest_looks(example: Any, weights: Any) -> tuple[list[Any], list[Any]]:
-    """Returns how a captioner looks at what it names, by its attention to an example.
+    """Returns, for each phrase ("a small red star"), attention and the thing's box.
 
-    Returns:
-        For each phrase ("a small red star") the attention `(h, w)` of its word with the
-        highest weight, and the box of the thing that it names.
+    The attention `(h, w)` is that of the phrase's word with the highest weight.
     """
     looks, boxes = [], []
     for first, end in example.phrases:
@@ -115,7 +105,7 @@ def sharpest_looks(example: Any, weights: Any) -> tuple[list[Any], list[Any]]:
 def worst(
     data: str, tests: list[Any], texts: list[str], count: int = 3
 ) -> list[dict[str, str]]:
-    """Test captions that are not true, for a card; see `scores`."""
+    """Returns test captions that are not true, for a card; see `outputs`."""
     wrong = [
         {"source": f"{data} test {i}", "reference": t.caption, "output": text}
         for i, (t, text) in enumerate(zip(tests, texts, strict=True))

@@ -1,6 +1,5 @@
 """Scores of what models write, and their worst outputs for cards."""
 
-import logging
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -9,16 +8,6 @@ import numpy as np
 
 TaggedSentences = Sequence[Sequence[tuple[str, str]]]
 Example = dict[str, str]  # "source", "reference" and "output"
-
-_shown: set[str] = set()
-
-
-def _is_new(record):
-    """Whether a log message is new; sacreBLEU repeats one about tokenised text."""
-    new = record.getMessage() not in _shown
-    _shown.add(record.getMessage())
-    return new
-
 
 # sacreBLEU's tokenisation for languages that put no spaces between words; of those
 # without one that needs no dictionary, the BLEU is that of characters.
@@ -73,15 +62,11 @@ def corpus_scores(
                 f"hypothesis. Received: references[{row}]={alternatives!r}"
             )
     streams, scores = reference_streams(references), {}
-    logger = logging.getLogger("sacrebleu")
-    logger.addFilter(_is_new)
-    try:
-        tokenizer = _tokenizer(language, references)
-        for name, metric in (("bleu", BLEU(tokenize=tokenizer)), ("chrf", CHRF())):
-            score = metric.corpus_score(list(hypotheses), streams).score
-            scores[name] = {"score": score, "signature": str(metric.get_signature())}
-    finally:
-        logger.removeFilter(_is_new)
+    # By force: without a warning about text that looks tokenised.
+    bleu = BLEU(tokenize=_tokenizer(language, references), force=True)
+    for name, metric in {"bleu": bleu, "chrf": CHRF()}.items():
+        score = metric.corpus_score(list(hypotheses), streams).score
+        scores[name] = {"score": score, "signature": str(metric.get_signature())}
     return scores
 
 

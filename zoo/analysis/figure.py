@@ -1,17 +1,14 @@
-"""Figures with their own background and colours, and saving them."""
+"""Figures in matplotlib's style, which notebooks display, and saving them."""
 
 import functools
 import io
-import os
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from zoo.files import StrPath
 
 ENDINGS = (".png", ".svg")
-DARK, FAINT = "#222222", "#e4e4e4"  # text and frames, lines of a grid
 # Code points that XML forbids, and control characters that it discourages.
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _BREAKS = re.compile("[\t\n\v\f\r\x85\u2028\u2029]+")
@@ -45,28 +42,6 @@ def check_ending(path: StrPath) -> str:
     return ending
 
 
-def need_matplotlib() -> None:
-    """Raises an ImportError that names the extra if matplotlib is not installed."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise ImportError(
-            "pictures need matplotlib: pip install 'attention-zoo[plot]'"
-        ) from None
-
-
-def short_names(paths: Iterable[StrPath]) -> list[str]:
-    """Returns the shortest ends of paths that tell them apart."""
-    names = [os.fspath(path) for path in paths]
-    # Not resolved: links keep their names.
-    parts = [Path(x.removesuffix("log.csv")).absolute().parts for x in names]
-    for count in range(1, max(map(len, parts), default=0) + 1):
-        ends = ["/".join(part[-count:]) for part in parts]
-        if len(set(ends)) == len(ends):
-            return ends
-    return names
-
-
 def printable(text: str) -> str:
     r"""Makes text a single line that SVG and HTML can contain once it is escaped.
 
@@ -80,19 +55,44 @@ def printable(text: str) -> str:
     return _FORBIDDEN.sub("\ufffd", _BREAKS.sub(" ", text))
 
 
+def shortened(text: str, longest: int) -> str:
+    """Returns a label, `printable` and cut to a number of characters."""
+    text = printable(text)
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 def draw_plainly(*texts: Any) -> None:
-    """Makes matplotlib `Text`s literal (`$` begins no formula) and `printable`."""
+    """Makes matplotlib `Text`s literal (`$` begins no formula) and `printable`.
+
+    Characters that the default font lacks, as Chinese, come from a CJK font, if there
+    is one.
+    """
     for text in texts:
-        text.set_parse_math(False)
-        text.set_text(printable(text.get_text()))
+        text.set(parse_math=False, text=printable(text.get_text()), family=_families())
+
+
+@functools.cache
+def _families():
+    import matplotlib
+    from matplotlib import font_manager
+
+    others = [name for name in font_manager.get_font_names() if "CJK" in name]
+    return [*matplotlib.rcParams["font.family"], *sorted(others)[:1]]
 
 
 def new_figure(width: float, height: float, **options: Any) -> Any:
-    """Returns a white `Figure` of this size in inches, which notebooks display."""
-    need_matplotlib()
-    from matplotlib.figure import Figure
+    """Returns a `Figure` of this size in inches, which notebooks display.
 
-    figure: Any = Figure((width, height), facecolor="white", **options)
+    Raises:
+        ImportError: without matplotlib; the message names the extra.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError(
+            "pictures need matplotlib: pip install 'attention-zoo[plot]'"
+        ) from None
+    figure: Any = Figure((width, height), **options)
     # Notebooks display any object with this method, without pyplot.
     figure._repr_png_ = functools.partial(render, figure, "png", 100)
     return figure
@@ -105,6 +105,6 @@ def render(figure: Any, kind: str, dpi: int) -> bytes:
     file = io.BytesIO()
     metadata = {"Date": None} if kind == "svg" else None
     with rc_context({"svg.hashsalt": "zoo"}):  # names in an SVG are random otherwise
-        options = {"facecolor": "white", "bbox_inches": "tight", "pad_inches": 0.08}
+        options = {"bbox_inches": "tight", "pad_inches": 0.08}
         figure.savefig(file, format=kind, dpi=dpi, metadata=metadata, **options)
     return file.getvalue()

@@ -8,13 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from zoo.analysis.figure import (
-    DARK,
-    FAINT,
-    draw_plainly,
-    new_figure,
-    short_names,
-)
+from zoo.analysis.figure import draw_plainly, new_figure
 from zoo.files import StrPath
 
 # Title, prefix of the log's columns, whether the axis is logarithmic; the entry without
@@ -34,14 +28,7 @@ _LABELS = {
     "val_bleu": "mean of the sets",
 }
 _LEFT_OUT = ("epoch", "seconds", "val_chrf")  # add little
-_LINES = ("#1f77b4", "#d95f02", "#1b9e77", "#7570b3", "#e7298a", "#666666")
 _STYLES = ("-", "--", "-.", ":")  # distinguish lines in greyscale
-_LEGEND = {
-    "fontsize": 8,
-    "labelcolor": DARK,
-    "facecolor": "white",
-    "edgecolor": FAINT,
-}
 
 
 def plot_training(
@@ -54,7 +41,7 @@ def plot_training(
 
     Args:
         logs: a run's folder or its `log.csv`, or a list of them.
-        labels: names of the runs. Default: their folders' names.
+        labels: distinct names of the runs. Default: their folders' names.
 
     Returns:
         A matplotlib `Figure`.
@@ -66,7 +53,9 @@ def plot_training(
         ImportError: without matplotlib.
     """
     logs = [logs] if isinstance(logs, (str, os.PathLike)) else list(logs)
-    labels = short_names(logs) if labels is None else list(labels)
+    paths = [Path(log).parent if Path(log).is_file() else Path(log) for log in logs]
+    labels = [path.absolute().name for path in paths] if labels is None else labels
+    labels = list(labels)
     if not logs or len(set(labels)) != len(logs):
         raise ValueError(
             "There must be a log, and a label of its own for each or none. Received: "
@@ -172,37 +161,25 @@ def draw_curves(
             "The logs have nothing that can be drawn: no column of numbers"
         )
     rows = -(-len(panels) // 2)
-    figure = new_figure(9.5, 2.7 * rows + 0.3 * (len(logs) > 1), layout="constrained")
-    handles = {}  # of runs
+    figure = new_figure(9.5, 2.7 * rows, layout="constrained")
     for place, (title, lines, logarithmic) in enumerate(panels, start=1):
-        axes = figure.add_subplot(rows, 2, place, facecolor="white")
+        axes = figure.add_subplot(rows, 2, place, xlabel="epoch")
         for number, label, epochs, values in lines:
-            marker = "o" if len(epochs) < 40 else None
-            style = {"color": _LINES[number % 6], "ls": _STYLES[number % 4], "lw": 1.5}
-            style |= {"marker": marker, "ms": 3.5, "label": label}
-            [handles[number]] = axes.plot(epochs, values, **style)
-        _scale(axes, lines, logarithmic)
+            style = {"color": f"C{number}", "ls": _STYLES[number % 4], "marker": "."}
+            axes.plot(epochs, values, label=label, **style)
+        values = [v for *_, values in lines for v in values if math.isfinite(v)]
+        if logarithmic and min(values) > 0:
+            axes.set_yscale("log")
+        axes.xaxis.get_major_locator().set_params(integer=True)
         if loss and title == _CURVES[0][0]:
             title = f"{title}: {loss}"
         size = 10 if len(title) < 50 else 8
-        draw_plainly(axes.set_title(title, fontsize=size, color=DARK))
-        axes.set_xlabel("epoch", fontsize=9, color=DARK)
-        axes.tick_params(labelsize=8, colors=DARK)
-        axes.grid(color=FAINT)
-        for spine in axes.spines.values():
-            spine.set_color(DARK)
-        if len(logs) == 1 and len(lines) > 1:
-            _add_legend(axes, axes.get_lines())
-    if len(logs) > 1:
-        lines = [handles[number] for number in sorted(handles)]
-        _add_legend(figure, lines, loc="outside upper left", ncols=4)
+        draw_plainly(axes.set_title(title, fontsize=size))
+        if len(lines) > 1:
+            handles = axes.get_lines()  # a label may begin with "_"
+            names = [line.get_label() for line in handles]
+            draw_plainly(*axes.legend(handles, names).get_texts())
     return figure
-
-
-def _add_legend(parent, lines, **options):
-    labels = [line.get_label() for line in lines]
-    legend = parent.legend(lines, labels, **options, **_LEGEND)
-    draw_plainly(*legend.get_texts())
 
 
 def _curves(logs):
@@ -247,19 +224,3 @@ def without_single_sets(names: list[str]) -> list[str]:
         if len(sets) == 1:
             names = [name for name in names if name not in sets]
     return names
-
-
-def _scale(axes, lines, logarithmic):
-    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
-
-    epochs = [epoch for *_, epochs, _ in lines for epoch in epochs]
-    values = [v for *_, values in lines for v in values if math.isfinite(v)]
-    if logarithmic and min(values) > 0 and max(values) > 10 * min(values):
-        axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.yaxis.set_minor_formatter(NullFormatter())
-    elif 0 <= min(values) < max(values) / 2:
-        axes.set_ylim(-0.03 * max(values), 1.06 * max(values))
-    axes.set_xlim(min(epochs) - 0.5, max(epochs) + 0.5)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))

@@ -147,9 +147,9 @@ def presets_table(cards: Sequence[Card], root: str = "..") -> str:
         cards: the presets.
         root: relative path of the repository from the page's folder, for its links.
     """
-    heads = "preset", "paper", "task", "parameters", "size", "licence", "scores"
-    heads += "training", "CPU speed"
-    rows = [heads, ("---",) * len(heads)]
+    heads = "preset|paper|task|parameters|size|licence|scores|training|CPU speed"
+    names = tuple(heads.split("|"))
+    rows = [names, ("---",) * len(names)]
     for card in cards:
         # The machine without its software: "2 CPU cores".
         machine = card.machine.split(", Keras")[0].replace(" (x86_64)", "")
