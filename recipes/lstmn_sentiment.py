@@ -16,6 +16,7 @@ without it, they are learned from the treebank's few words, which costs accuracy
 """
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 from zoo.checks import one_of
@@ -133,8 +134,6 @@ def _tokenizer(run, texts):
 
 def _backbone(run, tokenizer, classes):
     """The model with its first weights."""
-    from zoo.training import load_embeddings
-
     settings, size = run.settings, tokenizer.vocabulary_size()
     backbone = MODEL.make(settings, "model", size, classes)
     if run.start is not None and run.start.backbone.classes != backbone.classes:
@@ -145,10 +144,33 @@ def _backbone(run, tokenizer, classes):
     run.copy_start(backbone)
     if settings.embeddings:
         words = tokenizer.get_vocabulary()
-        vectors = load_embeddings(settings.embeddings, words, settings.embedding_dim)
-        vectors.assign_to(backbone.token_embedding)
-        run.say(f"word vectors for {vectors.found.mean():.1%} of the words")
+        found = copy_vectors(settings.embeddings, words, backbone.token_embedding)
+        run.say(f"word vectors for {found:,} of {len(words):,} words")
     return backbone
+
+
+def copy_vectors(path: str, words: list[str], layer: Any) -> int:
+    """Copies a file's word vectors into an embedding layer and returns how many.
+
+    A line is a word and its numbers, separated by spaces, as in GloVe's files.
+    """
+    import keras
+
+    rows = {word: row for row, word in enumerate(words)}
+    table = keras.ops.convert_to_numpy(layer.embeddings).copy()
+    dimension, found = table.shape[1], set()
+    with Path(path).open(encoding="utf-8", errors="replace", newline="\n") as file:
+        for number, line in enumerate(file, start=1):
+            word, *numbers = line.rstrip("\n ").rsplit(" ", dimension)
+            if len(numbers) != dimension:
+                raise ConfigurationError(
+                    f"{path}, line {number}: a vector must have {dimension} numbers"
+                )
+            if word in rows:
+                table[rows[word]] = numbers
+                found.add(word)
+    layer.embeddings.assign(table)
+    return len(found)
 
 
 def work(run: Any) -> dict[str, Any]:

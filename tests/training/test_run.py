@@ -10,7 +10,6 @@ from tests.training.small_run import read_arrays, read_log
 from zoo.cli import main
 from zoo.training import ArrayBatches, Monitor, Optimizer, Recipe, at_least, run_recipe
 from zoo.training.config import read_configuration
-from zoo.training.fit.checkpoint import read_state
 
 pytestmark = pytest.mark.once  # test_translation.py resumes under each backend
 
@@ -109,8 +108,6 @@ def test_it_trains_and_leaves_the_best_weights(straight):
         assert len(values) == 3 and values[-1] < values[0]
         assert results[name]["best"] == pytest.approx(min(values))
         assert results[name]["again"] == pytest.approx(min(values), rel=1e-5)
-    state = read_state(straight / "models" / "one" / "checkpoint.npz")
-    assert state["loss"] == "mean squared error"  # for the report
     # Of two models no one has the other's weights or order of batches.
     assert logs["one"][0]["loss"] != logs["two"][0]["loss"]
 

@@ -36,7 +36,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         ],
         "fit.progress": ["Progress"],
         "fast.logit_free": ["LogitFreeTrainer", "compile_for_training"],
-        "embeddings": ["Embeddings", "load_embeddings"],
         "fit.loop": ["EpochGuard", "Loop", "NotFiniteError"],
         "losses": ["Perplexity", "SmoothedCrossEntropy"],
         "optimizers": ["Optimizer"],

@@ -5,7 +5,7 @@ import json
 import re
 import shlex
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +96,7 @@ class Run:
         self.checkpoint_steps: int | None = None
         self.loop: Any = None
         self.weights: str | None = None
-        self._command, self._commit, self._fits = command, config.commit(), 0
+        self._command, self._fits = command, 0
         self.identity = {
             "recipe": recipe.name,
             "scale": arguments.scale,
@@ -127,15 +127,10 @@ class Run:
         Raises:
             ConfigurationError: if they differ in their shapes.
         """
-        if self.start is None:
-            return
-        try:
-            backbone.set_weights(self.start.backbone.get_weights())
-        except ValueError as error:
-            raise config.ConfigurationError(
-                "--set model: the weights of --from don't fit a model that is changed "
-                f"so: {error}"
-            ) from error
+        if self.start is not None:
+            # A change by `--set model` may not fit the weights.
+            with config.refused_as("--from"):
+                backbone.set_weights(self.start.backbone.get_weights())
 
     def fit(
         self,
@@ -186,30 +181,14 @@ class Run:
             CheckpointError, FloatingPointError, Interrupted, OSError: see `Loop`.
         """
         settings, distribution = self.settings, self.distribution
-        stateful = {type(c).__name__: c for c in callbacks if hasattr(c, "resume")}
-        if stateful and distribution.processes > 1:
-            raise DistributionError(
-                f"{', '.join(stateful)} works in one process: the others don't see the "
-                f"scores. Received: {distribution.processes} processes"
-            )
-        if monitor.patience is None:
-            patience = getattr(settings, "patience", None)
-            monitor = dataclasses.replace(monitor, patience=patience)
         epochs = epochs or settings.epochs
         backbone = model if backbone is None else backbone
         folder = self.output / config.MODELS / name if name else self.output
         folder.mkdir(parents=True, exist_ok=True)
         distribution.shard(batches)
-        checkpoint = Checkpoint(
-            folder / "checkpoint.npz",
-            folder / "best.weights.h5",
-            backbone,
-            monitor,
-            {**self.identity, **dict(identity), "model": name, "loss": _name(loss)},
-            [epochs, keras.backend.backend(), self._commit],
-            stateful,
-            self.checkpoint_minutes,
-            self.checkpoint_steps,
+        identity = {**self.identity, **dict(identity), "model": name}
+        checkpoint = self._checkpoint(
+            folder, backbone, monitor, identity, epochs, callbacks
         )
         with distribution.scope():
             model = distribution.model(model)
@@ -220,14 +199,7 @@ class Run:
         if self._command is not None and distribution.main:
             config.write_configuration(self, self._command)
             self._command = None
-        self.say(
-            f"{name or type(backbone).__name__}: {backbone.count_params():,} "
-            f"parameters, {batches.tokens:,} {batches.unit}, "
-            f"{counted(len(batches), 'step')} an epoch, {counted(epochs, 'epoch')}, "
-            f"{choose_threads(backbone.count_params())}"
-        )
-        if state := loop.state:
-            self.say(f"resumed after epoch {state['epoch']}, step {state['step']}")
+        self._describe(name or type(backbone).__name__, backbone.count_params())
         if self.arguments.finish and checkpoint.best_epoch < 0:
             raise FileNotFoundError(
                 f"Nothing to finish: no checkpoint of a whole epoch in {folder}"
@@ -240,6 +212,38 @@ class Run:
             checkpoint.load_best()
         self._reseed()
         return checkpoint.best
+
+    def _checkpoint(self, folder, backbone, monitor, identity, epochs, callbacks):
+        stateful = {type(c).__name__: c for c in callbacks if hasattr(c, "resume")}
+        if stateful and self.distribution.processes > 1:
+            raise DistributionError(
+                f"{', '.join(stateful)} works in one process: the others don't see the "
+                f"scores. Received: {self.distribution.processes} processes"
+            )
+        if monitor.patience is None:
+            patience = getattr(self.settings, "patience", None)
+            monitor = dataclasses.replace(monitor, patience=patience)
+        return Checkpoint(
+            folder / "checkpoint.npz",
+            folder / "best.weights.h5",
+            backbone,
+            monitor,
+            identity,
+            [epochs, keras.backend.backend(), config.commit()],
+            stateful,
+            self.checkpoint_minutes,
+            self.checkpoint_steps,
+        )
+
+    def _describe(self, name, parameters):
+        batches, state = self.loop.batches, self.loop.state
+        self.say(
+            f"{name}: {parameters:,} parameters, {batches.tokens:,} {batches.unit}, "
+            f"{counted(len(batches), 'step')} an epoch, "
+            f"{counted(self.loop.epochs, 'epoch')}, {choose_threads(parameters)}"
+        )
+        if state:
+            self.say(f"resumed after epoch {state['epoch']}, step {state['step']}")
 
     def _reseed(self):
         """Seeds Keras anew.
@@ -355,10 +359,3 @@ class Run:
         if (self.output / "log.csv").exists():
             told += f" and {write_report(self.output)}"
         self.say(told)
-
-
-def _name(loss: str | Callable) -> str:
-    """The name of a loss, in words."""
-    found: Any = keras.losses.get(loss)
-    name = getattr(found, "name", None) or getattr(found, "__name__", None)
-    return (name or type(found).__name__).replace("_", " ")

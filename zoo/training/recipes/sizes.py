@@ -46,49 +46,46 @@ def choices_for_texts(recipe: Any, size: str, text: Any, start: Any = None) -> A
     own = recipe.user_text
     scale, chosen = _plan(recipe, size, len(text.train), own.sentences, start)
     fields, changes = vars(scale), dict(own.changes)
+    model = small = fields.get("model", fields)
     if start is not None:
         given = recipe.classes["model"].reserved
-        config = config_of_start(recipe, start)
-        model = {name: value for name, value in config.items() if name not in given}
+        model = config_of_start(recipe, start)
+        model = {name: value for name, value in model.items() if name not in given}
     elif chosen is not None:
-        small = fields.get("model", fields)
         widths = {k: small.get(k, default) for k, default in own.widths.items()}
-        model = {**fields.get("model", {}), **widened(widths, chosen.width)}
+        model = small | widened(widths, chosen.width)
         if "vocabulary_size" in fields:
             changes["vocabulary_size"] = chosen.vocabulary
-    else:
-        model = fields.get("model", {})
     if "model" in fields:
-        changes["model"] = model
-    else:
-        changes |= {name: value for name, value in model.items() if name in fields}
-    return dataclasses.replace(scale, **changes)
+        model = {"model": model}
+    model = {name: value for name, value in model.items() if name in fields}
+    return dataclasses.replace(scale, **{**model, **changes})
 
 
 def choices_for_pairs(recipe: Any, size: str, text: Any, start: Any = None) -> Any:
     """Returns the choices of a translator's run on a user's own pairs."""
     scale, chosen = _plan(recipe, size, text.pairs, PAIRS_READ, start)
     narrow = 1.0 if size == "tiny" else min(1.0, text.pairs / ENOUGH_PAIRS) ** 0.3
-    changes: dict[str, Any] = {"corpora": (), "max_length": MAX_PIECES}
-    changes["tokenizer"] = {"normalization": "nfc"} if start is None else {}
-    changes |= dict(zip(("source", "target"), text.languages, strict=True))
+    changes = dict(zip(("source", "target"), text.languages, strict=True))
+    changes |= {"corpora": (), "tokenizer": {"normalization": "nfc"}}
     if chosen is not None:
+        changes["max_length"] = MAX_PIECES
         changes["buckets"] = max(3, round(chosen.buckets * narrow**2))
     if start is not None:
         changes["model"] = config_of_start(recipe, start)
         changes["vocabulary_size"] = start.backbone.vocabulary_size
-        return dataclasses.replace(scale, **changes)
+        return dataclasses.replace(scale, **{**changes, "tokenizer": {}})
+    most = PAPER_VOCABULARY
     if chosen is not None:
         most = chosen.vocabulary
         changes["model"] = model = widened(scale.model, chosen.width * narrow)
         if chosen.width >= 1 and text.pairs < FEW_PAIRS:
             dropout = [name for name in model if name.endswith("dropout")]
             model |= {name: max(model[name], 0.3) for name in dropout}
-    else:
-        most = PAPER_VOCABULARY if size == "paper" else scale.vocabulary_size
-        changes["max_length"] = scale.max_length
-    pieces = vocabulary_size(text.words, len(text.characters), most)
-    return dataclasses.replace(scale, **changes, vocabulary_size=pieces)
+    elif size != "paper":  # another scale of the recipe
+        most = scale.vocabulary_size
+    changes["vocabulary_size"] = vocabulary_size(text.words, len(text.characters), most)
+    return dataclasses.replace(scale, **changes)
 
 
 def _plan(recipe, size, sentences, read, start):
@@ -113,15 +110,13 @@ def vocabulary_size(words: int, characters: int, most: int) -> int:
     more than these at least, even if that is above `most`.
     """
     wanted = max(5 * math.sqrt(words), 2 * characters, 100)
-    size = max(min(wanted, most), 1.2 * characters)
-    return int(size) // 10 * 10
+    return int(max(min(wanted, most), 1.2 * characters)) // 10 * 10
 
 
 def widened(model: Mapping[str, Any], factor: float) -> dict[str, Any]:
-    """Returns the arguments of a model with all its widths multiplied.
+    """Returns the arguments of a model with all its `…_dim` and `filters` multiplied.
 
-    These are `…_dim` and `filters`. Initial weights are divided by the square root,
-    since a wider layer sums more.
+    Initial weights are divided by the square root, since a wider layer sums more.
     """
     changed = dict(model)
     for name, value in model.items():

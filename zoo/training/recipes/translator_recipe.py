@@ -37,8 +37,7 @@ class Scale:
             own text has "nfc", which keeps every character.
         batch: `batch_tokens=` or `batch_size=` of `PairBatches`.
         loss: arguments of `SmoothedCrossEntropy`.
-        max_length: longest sentence in pieces; longer pairs are not
-            trained on.
+        max_length: longest sentence in pieces; longer pairs are not trained on.
         patience: epochs without a better validation BLEU before training stops.
         buckets: number of padded shapes, each compiled once.
         pairs: number of generated pairs, if there are no corpora.
@@ -78,8 +77,8 @@ class Scale:
     def __post_init__(self) -> None:
         at_least(self, epochs=1, vocabulary_size=4, max_length=1, buckets=1)
         at_least(self, patience=1, pairs=0, samples=0)
-        for name, rule in self.tokenizer.items():
-            one_of(f"tokenizer.{name}", rule, NORMALIZATIONS)
+        rule = self.tokenizer.get("normalization", "nfc")
+        one_of("tokenizer.normalization", rule, NORMALIZATIONS)
         for name, repeats in self.corpora:
             if repeats < 1:
                 raise ValueError(
@@ -104,11 +103,9 @@ def translation_recipe(
     """Makes the `Recipe` of a translator.
 
     Args:
-        name: name of the preset.
+        name, scales, file: see `Recipe`; the scales are of class `Scale`.
         translator: function that returns the task class; see `task`.
-        scales: `Scale` for each of "tiny", "small" and "paper", and for any others.
-        card: see `Recipe`; the languages are added to the title. None for no card.
-        file: see `Recipe`.
+        card: see `Recipe`; the languages are added to the title.
         own_text: whether it can be trained on a user's own text.
     """
 
