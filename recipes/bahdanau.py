@@ -2,14 +2,8 @@
 
     python recipes/bahdanau.py --scale tiny|small|tatoeba|multi30k|paper
 
-tiny:  generated text (words in reverse order), under two minutes, no download.
-small: Multi30k and Tatoeba, English to German.
-tatoeba: Tatoeba alone: a preset that is free for any use.
-multi30k: Multi30k alone, the strict benchmark; German to English by `--set source=de
-       --set target=en`.
-paper: the paper's layers and schedule (section 4, appendix B), on the same text as
-       small.
-
+`paper` has the paper's layers and schedule (section 4, appendix B), on the text of
+`small`; zoo.training.recipes.translator_recipe describes the other scales.
 RNNencdec, the paper's other model: recipes/rnn_encoder_decoder.py.
 """
 

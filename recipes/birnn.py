@@ -15,14 +15,7 @@ import contextlib
 import dataclasses
 from typing import Any
 
-from zoo.training import (
-    ClassArguments,
-    Optimizer,
-    Recipe,
-    UserText,
-    at_least,
-    importer,
-)
+from zoo.training import ClassArguments, Optimizer, Recipe, UserText, at_least, importer
 from zoo.training.card_metadata import of_corpora
 from zoo.training.config import ConfigurationError, refused_as
 
@@ -127,13 +120,11 @@ def _run(run):
     )
     tagger, results = run.save(tagger), {}
     for split, data in (("valid" if run.text else "dev", dev), ("test", test)):
-        if data is None:
-            continue
-        results[split] = _score(tagger, data)
-        if run.start is not None:
-            results[split]["before"] = _score(run.start, data)["accuracy"]
-        accuracies = {k: v for k, v in results[split].items() if isinstance(v, float)}
-        run.say(f"{split}: {accuracies}")
+        if data is not None:
+            results[split] = _score(tagger, data)
+            if run.start is not None:
+                results[split]["before"] = _score(run.start, data)["accuracy"]
+            run.say(f"{split}: accuracy {results[split]['accuracy']:.4f}")
     if run.text or (run.arguments.scale == "small" and not run.settings.sentences):
         _write_card(run, tagger, results)
     return results
@@ -142,23 +133,16 @@ def _run(run):
 def _write_card(run, tagger, results):
     from zoo.data.word_corpora import UD_ENGLISH
 
-    name = "the file" if run.text else "the treebank"
     if not run.text:
         results = {"test": results["test"]}
-    signature = "{} words as {} has them"
+    corpus = UD_ENGLISH.name
     scores = [
-        run.score(
-            UD_ENGLISH.name,
-            split,
-            "accuracy",
-            100 * x["accuracy"],
-            signature.format(x["words"], name),
-        )
+        run.score(corpus, split, "accuracy", 100 * x["accuracy"], f"{x['words']} words")
         for split, x in results.items()
     ]
     *_, last = results.values()
-    corpus = {} if run.text else {"languages": ["en"], **of_corpora(UD_ENGLISH)}
-    run.write_card(tagger, scores=scores, examples=last["worst"], **corpus)
+    card = {} if run.text else {"languages": ["en"], **of_corpora(UD_ENGLISH)}
+    run.write_card(tagger, scores=scores, examples=last["worst"], **card)
 
 
 _CARD = {

@@ -2,11 +2,8 @@
 
     python recipes/lstmn.py --scale tiny|small|paper
 
-tiny:  generated text (words in reverse order), under two minutes, no download.
-small: Multi30k and Tatoeba, English to German.
-paper: the layers and the schedule of the paper's largest model of two sentences
-       (section 5.3), on the same text as small: the paper does not translate.
-
+`paper` has the layers and the schedule of the paper's largest model of two sentences
+(section 5.3), on the text of `small`: the paper does not translate.
 Shallow fusion: `--set model.fusion=shallow`.
 """
 

@@ -4,13 +4,8 @@
 
 Each variant is run by its own file, `luong_local.py` and so on; this one has their
 choices. They differ in the attention only.
-
-tiny:  generated text (words in reverse order), under two minutes, no download.
-small: Multi30k and Tatoeba, English to German: the bundled presets.
-tatoeba: Tatoeba alone: presets that are free for any use.
-multi30k: Multi30k alone, the strict benchmark; German to English by `--set source=de
-       --set target=en`.
-paper: the paper's layers and schedule (section 4.1), on the same text as small.
+`paper` has the paper's layers and schedule (section 4.1), on the text of `small`;
+zoo.training.recipes.translator_recipe describes the other scales.
 """
 
 from pathlib import Path

@@ -2,10 +2,8 @@
 
     python recipes/rnn_encoder_decoder.py --scale tiny|small|paper
 
-tiny:  generated text (words in reverse order), under two minutes, no download.
-small: Multi30k and Tatoeba, English to German.
-paper: the paper's layers and schedule (section 4.1), on the same text as small. The
-       paper trains on pairs of phrases and only rescores; here it translates sentences.
+`paper` has the paper's layers and schedule (section 4.1), on the text of `small`. The
+paper trains on pairs of phrases and only rescores; here it translates sentences.
 
 The authors' code instead of the paper: `--set model.variant=groundhog`. That is
 RNNencdec of Bahdanau et al. 2015 (`zoo.models.RNNencdec` has its sizes).

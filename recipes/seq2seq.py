@@ -2,9 +2,7 @@
 
     python recipes/seq2seq.py --scale tiny|small|paper
 
-tiny:  generated text (words in reverse order), under two minutes, no download.
-small: Multi30k and Tatoeba, English to German.
-paper: the paper's layers and schedule (section 3.4), on the same text as small.
+`paper` has the paper's layers and schedule (section 3.4), on the text of `small`.
 """
 
 from zoo.training import Optimizer

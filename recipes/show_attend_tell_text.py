@@ -2,11 +2,8 @@
 
     python recipes/show_attend_tell_text.py --scale tiny|small|paper
 
-tiny:  generated text (words in reverse order), under two minutes, no download.
-small: Multi30k and Tatoeba, English to German.
-paper: the authors' sizes for COCO and Adam (rate and clipping are ours), on the same
-       text as small.
-
+`paper` has the authors' sizes for COCO and Adam (rate and clipping are ours), on the
+text of `small`.
 Soft attention: `--set model.attention=soft`. show_attend_tell.py reads images.
 """
 

@@ -2,14 +2,9 @@
 
     python recipes/transformer.py --scale tiny|small|tatoeba|multi30k|paper
 
-tiny:  generated text (words in reverse order), under two minutes, no download.
-small: Multi30k and Tatoeba, English to German.
-tatoeba: Tatoeba alone: a preset that is free for any use.
-multi30k: Multi30k alone, the strict benchmark; German to English by `--set source=de
-       --set target=en`.
-paper: the base model and its schedule (section 5), on the same text as small. The big
-       model: `--set model.hidden_dim=1024 --set model.ff_dim=4096 --set
-       model.num_heads=16 --set model.dropout=0.3 --set optimizer.hidden_dim=1024`.
+`paper` is the base model and its schedule (section 5), on the text of `small`. The big
+model: `--set model.hidden_dim=1024 --set model.ff_dim=4096 --set model.num_heads=16
+--set model.dropout=0.3 --set optimizer.hidden_dim=1024`.
 """
 
 from zoo.training import Optimizer

@@ -128,28 +128,28 @@ def test_killed_it_ends_as_if_nothing_had_been(straight, tmp_path, killed_at):
 
 
 @pytest.mark.parametrize(
-    ("mode", "best", "stopped"), [("max", 1, None), ("min", 2, None), ("max", 1, 2)]
+    ("mode", "best", "patience", "goal", "epochs"),
+    [
+        ("max", 1, None, None, 5),
+        ("min", 2, None, None, 5),
+        ("max", 1, 2, None, 4),
+        ("max", 1, None, 0.9, 2),
+        ("min", 2, None, 0.3, 3),
+    ],
 )
-def test_the_best_epoch_is_what_the_mode_says(tmp_path, mode, best, stopped):
+def test_the_best_epoch_and_the_last(tmp_path, mode, best, patience, goal, epochs):
     scores = [0.5, 0.9, 0.1, 0.2, 0.3]
-    work = Work(scores=scores, mode=mode)
-    recipe = make(work, epochs=5, names=("one",), patience=stopped)
-    assert run_recipe(recipe, ["--output", str(tmp_path)]) == 0
-    assert work.calls == (1 + best + stopped if stopped else 5)
-    results = json.loads((tmp_path / "results.json").read_text())
-    assert results["one"]["best"] == scores[best]
-    for got, wanted in zip(work.model.get_weights(), work.weights[best], strict=True):
-        np.testing.assert_array_equal(got, wanted)
-
-
-@pytest.mark.parametrize(("mode", "goal", "epochs"), [("max", 0.9, 2), ("min", 0.3, 4)])
-def test_training_ends_when_the_goal_is_reached(tmp_path, mode, goal, epochs):
-    work = Work(scores=[0.5, 0.9, 0.4, 0.3, 0.2], mode=mode, goal=goal)
-    options = ["--output", str(tmp_path)]
-    assert run_recipe(make(work, epochs=5, names=("one",)), options) == 0
-    assert work.calls == epochs
-    assert run_recipe(make(work, epochs=5, names=("one",)), options) == 0
-    assert work.calls == epochs
+    work = Work(scores=scores, mode=mode, goal=goal)
+    recipe = make(work, epochs=5, names=("one",), patience=patience)
+    for _ in range(2):  # the second time it is only loaded
+        assert run_recipe(recipe, ["--output", str(tmp_path)]) == 0
+        assert work.calls == epochs
+        results = json.loads((tmp_path / "results.json").read_text())
+        assert results["one"]["best"] == scores[best]
+        for got, wanted in zip(
+            work.model.get_weights(), work.weights[best], strict=True
+        ):
+            np.testing.assert_array_equal(got, wanted)
 
 
 def test_finish_trains_no_further(tmp_path, capsys):

@@ -1,7 +1,6 @@
 """`zoo.train`: own text from Python, for every task."""
 
 import os
-import re
 
 import pytest
 
@@ -15,15 +14,11 @@ from zoo.training.train_by_name import recipes, train
 pytestmark = pytest.mark.once  # test_translation.py trains under each backend
 
 
-def test_without_an_output_a_new_folder_keeps_the_run(tmp_path, monkeypatch, capsys):
+def test_without_an_output_a_new_folder_keeps_the_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for number in (1, 2):
         train("luong_dot", pairs(40), choices={**SMALL, "epochs": 1, "patience": None})
-        told = capsys.readouterr().err
-        paths = re.findall(r"runs/[^\s;]+", told)
-        assert paths and all(map(os.path.exists, paths))
-        assert all(path.startswith(f"runs/luong_dot-{number}") for path in paths)
-    assert ", 1 epoch, " in told and "epochs" not in told
+        assert os.path.exists(f"runs/luong_dot-{number}/preset/luong_dot-{number}")
 
 
 def test_lists_in_a_task_out(tmp_path, capsys):
@@ -111,16 +106,10 @@ def test_what_can_not_be(tmp_path, monkeypatch):
     assert zoo.train is train and "luong_dot" in recipes()
 
 
-@pytest.mark.parametrize(
-    ("name", "data", "choices"),
-    [
-        ("birnn", ([["a", "b"], ["c"], ["d"]], [["X", "Y"], ["X"], ["Y"]]), {}),
-        ("lstmn_sentiment", (["a b", "c", "d e"], ["x", "x", "x"]), {"least": 2}),
-    ],
-)
-def test_text_whose_words_are_all_rare(name, data, choices, tmp_path):
+def test_text_whose_words_are_all_rare(tmp_path):
+    data = ["a b", "c", "d e"], ["x", "x", "x"]
     with pytest.raises(ValueError, match="No word occurs 2 times.*--set least=1"):
-        train(name, data, output=tmp_path / "x", choices=choices)
+        train("lstmn_sentiment", data, output=tmp_path / "x", choices={"least": 2})
 
 
 def test_tags_that_the_preset_does_not_have(tmp_path):

@@ -1,7 +1,6 @@
 """Noise, plateau, averages, accumulation: in one run, and resumed."""
 
 import dataclasses
-import json
 import shutil
 
 import keras
@@ -134,9 +133,3 @@ def test_the_preset_is_the_average_of_the_best_epochs(runs):
     run.backbone.load_weights(written)
     found = keras.ops.convert_to_numpy(run.backbone.token_embedding.embeddings)
     np.testing.assert_allclose(found, np.mean(tables, axis=0), atol=1e-3)
-
-
-def test_each_epoch_left_a_sample(runs):
-    _, (folder, _) = runs
-    lines = (folder / "samples.jsonl").read_text().splitlines()
-    assert [json.loads(line)["epoch"] for line in lines] == [1, 2, 3]

@@ -35,7 +35,6 @@ def luong():
     [
         (700_000, 120, 8000, 4180),
         (10**8, 120, 8000, 8000),
-        (50, 10, 8000, 100),
         (10_000, 900, 8000, 1800),  # Chinese: room for the characters
         (10_000, 4000, 2000, 4800),
     ],
@@ -54,12 +53,9 @@ def test_widths_are_scaled_and_initial_weights_with_them():
 @pytest.mark.parametrize(
     ("pairs", "size", "width", "buckets", "epochs", "dropout"),
     [
-        (10, "small", 24, 3, 50, 0.3),
         (3000, "tiny", 64, 4, 50, 0.1),
         (3000, "small", 128, 3, 50, 0.3),
-        (29_999, "tiny", 64, 4, 9, 0.1),
         (29_999, "medium", 512, 14, 50, 0.3),
-        (59_999, "small", 256, 8, 11, 0.3),
         (60_000, "small", 256, 8, 10, 0.1),
         (5_000_000, "small", 256, 8, 3, 0.1),
     ],

@@ -1,14 +1,12 @@
 """The training of a translator: its data, resuming it, what it refuses and writes."""
 
 import dataclasses
-import json
 import warnings
 from types import SimpleNamespace
 
 import keras
 import numpy as np
 import pytest
-from keras import ops
 
 import zoo
 from tests.marks import long
@@ -41,20 +39,6 @@ def corpora():
         patch.setattr(zoo.data, "load", load)
         patch.setattr(translation_data, "VALIDATION_SENTENCES", 8)
         yield
-
-
-@pytest.mark.once
-def test_a_newer_snapshot_is_asked_for(tmp_path, monkeypatch):
-    asked = []
-
-    def spy(*arguments, allow_newer):
-        asked.append(allow_newer)
-        return load(*arguments)
-
-    monkeypatch.setattr(zoo.data, "load", spy)
-    for newer in (False, True):
-        make(tmp_path, dataclasses.replace(SCALE, allow_newer=newer))
-    assert asked == [False] * 6 + [True] * 6
 
 
 @pytest.fixture(scope="module")
@@ -126,15 +110,6 @@ def test_validation_is_a_part_and_the_test_sets_are_whole(untrained):
     assert len(untrained.data.tests["tatoeba"][1][0]) == 2
 
 
-@pytest.mark.once
-def test_without_corpora_text_is_generated(tmp_path):
-    scale = dataclasses.replace(SCALE, corpora=(), pairs=50)
-    made = make(tmp_path, scale)
-    assert made.data.pairs == [(*reversal_pairs(50, seed=1), 1)]
-    assert made.data.validation["generated"][0] == reversal_pairs(200, seed=2)[0]
-    assert made.data.tests["generated"][0] == reversal_pairs(200, seed=3)[0]
-
-
 # === Training, and resuming it ===
 
 
@@ -164,40 +139,6 @@ def test_a_finished_run_is_not_trained_again(straight, monkeypatch, capsys):
     assert (found.best, found.best_epoch) == (checkpoint.best, checkpoint.best_epoch)
 
 
-@pytest.mark.once
-def test_a_run_that_stopped_early_is_not_trained_again(straight, tmp_path, monkeypatch):
-    monkeypatch.setattr(LogitFreeTrainer, "fit", None)
-    path = copy_checkpoint(straight, tmp_path)
-    with np.load(path) as file:
-        arrays = dict(file)
-    state = json.loads(str(arrays["state"]))
-    state |= {"epoch": 2, "stopped": True, "best": 1.0, "best_epoch": 0}
-    np.savez(path, **{**arrays, "state": np.array(json.dumps(state))})
-    made = make(tmp_path, scale=dataclasses.replace(SCALE, patience=1))
-    made.train()
-    assert made.run.loop.checkpoint.best == 1.0
-    # With more patience it goes on: to `fit`, which isn't there.
-    with pytest.raises(TypeError, match="not callable"):
-        make(tmp_path, scale=dataclasses.replace(SCALE, patience=3)).train()
-
-
-@pytest.mark.once
-def test_an_average_of_a_run_that_kept_no_weights_is_refused(straight, tmp_path):
-    copy_checkpoint(straight, tmp_path)
-    scale = dataclasses.replace(SCALE, average={"which": "last", "keep": 2})
-    made = make(tmp_path, scale=scale, finish=True).train()
-    with pytest.raises(ConfigurationError, match="average: .*at least one file"):
-        made.finish()
-
-
-@pytest.mark.once
-def test_finish_needs_a_checkpoint(straight, tmp_path):
-    with pytest.raises(FileNotFoundError, match="checkpoint"):
-        make(tmp_path, finish=True).train()
-    copy_checkpoint(straight, tmp_path)
-    make(tmp_path, finish=True).train()
-
-
 # === What is refused ===
 
 
@@ -216,26 +157,14 @@ def copy_checkpoint(straight, folder):
 
 
 @pytest.mark.once
-def test_a_truncated_checkpoint_is_refused(straight, tmp_path):
-    path = copy_checkpoint(straight, tmp_path)
-    path.write_bytes(path.read_bytes()[:5000])
-    with pytest.raises(CheckpointError, match="truncated"):
-        make(tmp_path).train()
-
-
-@pytest.mark.once
-@pytest.mark.parametrize(
-    ("change", "seed", "name"),
-    [({}, 2, "seed"), ({"model": {**SCALE.model, "score": "dot"}}, 1, "model.score")],
-)
-def test_the_checkpoint_of_another_run_is_refused_before_the_data_are_read(
-    straight, tmp_path, monkeypatch, change, seed, name
+def test_another_run_is_refused_before_the_data_are_read(
+    straight, tmp_path, monkeypatch
 ):
     copy_checkpoint(straight, tmp_path)
     monkeypatch.setattr(zoo.data, "load", None)
-    error = rf"another run: its (settings\.)?{name} differs"
-    with pytest.raises(CheckpointError, match=error):
-        make(tmp_path, dataclasses.replace(SCALE, **change), seed)
+    scale = dataclasses.replace(SCALE, model={**SCALE.model, "score": "dot"})
+    with pytest.raises(CheckpointError, match="its settings.model.score differs"):
+        make(tmp_path, scale)
 
 
 @pytest.mark.once
@@ -286,13 +215,9 @@ def test_the_card_tells_of_the_run(straight):
     assert card.recipe == (
         f"KERAS_BACKEND={backend} zoo train test_recipe --scale tiny --seed 1"
     )
-    found = {(s["data"], s["split"], s["metric"]): s["value"] for s in card.scores}
-    results = straight.results
-    assert found == {
-        (name, split, title): round(results[name][metric]["score"], 4)
-        for name, split in (("multi30k", "test_2016_flickr"), ("tatoeba", "test"))
-        for metric, title in (("bleu", "BLEU"), ("chrf", "chrF"))
-    }
+    score = card.scores[0]
+    assert (score["data"], score["split"]) == ("multi30k", "test_2016_flickr")
+    assert score["value"] == round(straight.results["multi30k"]["bleu"]["score"], 4)
     assert keras.__version__ in card.machine
 
 
@@ -307,23 +232,16 @@ def test_mixed_precision(precision, tmp_path):
     around = keras.config.dtype_policy()
     keras.config.set_dtype_policy(precision)
     try:
-        run = make(tmp_path, scale, changes=["model.window=2"])
-        run.train()
-        model = run.run.loop.model
-        variables = [*model.weights, *model.optimizer.variables]
-        values = [ops.convert_to_numpy(variable) for variable in variables]
-        again = make(tmp_path, scale)
-        again.train()  # nothing is left to do: all of it comes from the checkpoint
+        run = make(tmp_path, scale).train()
         run.finish()
     finally:
         keras.config.set_dtype_policy(around)
+    model = run.run.loop.model
     logits = run.backbone(run.batches[0][0])
     kind = keras.backend.standardize_dtype(logits.dtype)
     assert kind == precision.removeprefix("mixed_")
+    variables = [*model.weights, *model.optimizer.variables]
     assert not {"float16", "bfloat16"} & {v.dtype for v in variables}
-    others = [*again.run.loop.model.weights, *again.run.loop.model.optimizer.variables]
-    for value, other in zip(values, others, strict=True):
-        np.testing.assert_array_equal(value, ops.convert_to_numpy(other))
     # float16 needs the loss scaled, bfloat16 has float32's range.
     scaled = isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer)
     assert scaled == (precision == "mixed_float16")
@@ -331,12 +249,8 @@ def test_mixed_precision(precision, tmp_path):
     assert len(losses) == EPOCHS and losses[-1] < 0.95 * losses[0]
     # The preset knows nothing of it, and its card does.
     preset = tmp_path / "preset" / "test_recipe"
-    for name in ("config.json", "task.json"):
-        assert "mixed_" not in (preset / name).read_text()
-    loaded = zoo.load(preset)
-    assert loaded.backbone.dtype_policy.name == "float32"
-    command = f"--seed 1 --precision {precision} --set model.window=2"
-    assert command in read_card(preset).recipe
+    assert zoo.load(preset).backbone.dtype_policy.name == "float32"
+    assert f"--seed 1 --precision {precision}" in read_card(preset).recipe
 
 
 # === Fine-tuning ===
