@@ -3,7 +3,6 @@ import pytest
 
 from tests.harness import close, randomize, same_config, to_numpy
 from tests.layers import reference
-from zoo import layers
 from zoo.layers import AdditiveAttention, ConcatAttention
 from zoo.layers.scores import SCORES, make_score
 
@@ -50,40 +49,6 @@ EQUATIONS = {
         lambda s, h, w: np.tanh(s @ w["W_a"] + h @ w["U_a"]) @ w["v_a"],
     ),
 }
-
-
-@pytest.mark.parametrize("kind", EQUATIONS)
-def test_a_copy_of_the_docstrings_equation_is_right_with_square_matrices(kind):
-    equation, copy = EQUATIONS[kind]
-    assert equation in SCORES[kind].__doc__
-    memory = RNG.normal(size=(2, 6, 4)).astype("float32")
-    score = make_score(kind)
-    score.build(QUERY.shape, memory.shape)
-    weights = reference.named(randomize(score))
-    found = to_numpy(score(QUERY, score.project(memory)))
-    close(found[1, 2, 3], copy(QUERY[1, 2], memory[1, 3], weights))
-
-
-@pytest.mark.parametrize(
-    "cls, equation",
-    [
-        (layers.AdditiveAttention, "v_a · tanh(s W_a + h_j U_a)"),
-        (layers.ConcatAttention, "v_a · tanh([h_t; h_s] W_a)"),
-        (layers.MultiplicativeAttention, "h_t · (h_s W_a)"),
-        (layers.LocationAttention, "softmax(h_t W_a)"),
-        (layers.LocalPredictiveAttention, "v_p · tanh(h_t W_p)"),
-        (layers.AttentionCell, "tanh([c_t; h_t] W_c)"),
-        (layers.LSTMCell, "x_t W + h_{t-1} U + b"),
-        (layers.GRUCell, "tanh(x W + (r * h) U)"),
-        (layers.SimpleRNNCell, "x_t W + h_{t-1} U + b"),
-        (layers.LSTMNCell, "h_i W_h + x_t W_x + h~_{t-1} W_h~"),
-        (layers.ContextCell, "s_{i-1} w_β"),
-        (layers.MaxoutReadout, "s U_o + y E V_o + c C_o"),
-        (layers.MultiHeadAttention, "Q W_i^Q"),
-    ],
-)
-def test_equations_have_vectors_as_rows_like_the_matrices(cls, equation):
-    assert equation in cls.__doc__
 
 
 @pytest.mark.parametrize("attention", [AdditiveAttention, ConcatAttention])

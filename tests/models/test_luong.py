@@ -132,24 +132,6 @@ def test_no_bias_and_the_papers_initialisation():
     assert len(first) == len(model.trainable_variables)
 
 
-def test_defaults_are_the_papers():
-    import inspect
-
-    defaults = {
-        name: parameter.default
-        for name, parameter in inspect.signature(Luong.__init__).parameters.items()
-    }
-    wanted = {
-        "window": 10,
-        "dropout": 0.2,
-        "initializer_range": 0.1,
-        "input_feeding": True,
-        "reverse_source": True,
-        "bidirectional": False,
-    }
-    assert {name: defaults[name] for name in wanted} == wanted
-
-
 @pytest.mark.parametrize(
     "options",
     [

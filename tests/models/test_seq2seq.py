@@ -1,8 +1,5 @@
-import json
-
 import keras
 import keras_hub
-import numpy as np
 import pytest
 
 from tests.harness import by_hand, close, compiled, randomize, to_numpy
@@ -11,8 +8,6 @@ from tests.translators import SOURCE, TARGET, VOCABULARY
 from zoo.decoding import BeamSearch
 from zoo.ids import END_ID, START_ID
 from zoo.models import Luong, LuongPreprocessor, LuongTranslator
-from zoo.training import PairBatches
-from zoo.training.batches.dataset import as_dataset
 
 SMALL = {"num_layers": 1, "hidden_dim": 8, "embedding_dim": 6, "window": 2}
 
@@ -31,17 +26,6 @@ def test_the_task_offers_the_backbones_methods(task):
     step = compiled(task.step)
     logits, _, _ = step(TARGET[:, 0], task.start(memory), memory)
     close(logits, wanted[:, 0])
-
-
-@pytest.mark.once
-def test_fit_takes_ids_with_a_preprocessor_too(tokenizer):
-    preprocessor = LuongPreprocessor(tokenizer, source_length=6, target_length=6)
-    task = LuongTranslator(Luong(VOCABULARY, **SMALL), preprocessor)
-    ids = preprocessor.encode(["ab cd", "ba", "dad cab", "bad"])
-    batches = PairBatches(ids, ids, batch_size=2, buckets=[(6, 7)])
-    for data in (batches, as_dataset(batches)):
-        history = task.fit(data, shuffle=False, verbose=0)
-        assert np.isfinite(history.history["loss"]).all()
 
 
 def test_generate_is_greedy_search(task):
@@ -120,22 +104,9 @@ def test_beam_search_is_a_sampler(task):
     task.compile()
 
 
-def test_a_search_is_saved_as_kerashubs_samplers_are():
-    search = BeamSearch(4, 0.6, banned_ids=[7], min_length=2)
-    config = json.loads(json.dumps(samplers.serialize(search)))
-    again = samplers.get(config)
-    assert isinstance(again, BeamSearch)
-    assert again.get_config() == search.get_config()
-
-
 def test_generate_makes_nothing_of_nothing(task):
     assert task.generate(["", "ab cd", "  "], max_length=9)[::2] == ["", ""]
     assert task.generate("", max_length=9) == ""
-
-
-def test_predict_takes_batches_of_ids(task):
-    batches = PairBatches([[4, 5, 6], [7]], [[8], [9]], batch_size=2, buckets=[(3, 2)])
-    close(task.predict(batches, verbose=0), compiled(task)(batches[0][0]))
 
 
 def test_a_vocabulary_that_is_not_the_tokenizers_is_refused(tokenizer):
@@ -147,11 +118,6 @@ def test_a_vocabulary_that_is_not_the_tokenizers_is_refused(tokenizer):
         message = f"preprocessor's vocabulary, {VOCABULARY}. Received: {received}"
         with pytest.raises(ValueError, match=message):
             LuongTranslator(Luong(*sizes, **SMALL), preprocessor)
-
-
-def test_from_preset_takes_what_load_takes():
-    with pytest.raises(ValueError, match="unknown preset.*'luong_lcal'"):
-        LuongTranslator.from_preset("luong_lcal")
 
 
 @pytest.mark.once

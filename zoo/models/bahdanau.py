@@ -219,13 +219,8 @@ class Bahdanau(Seq2SeqBackbone):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
-        config = dict(config)
-        if not config.pop("attention", True):  # as it was written once
-            raise ValueError(
-                "A Bahdanau without attention is an RNNencdec now. Received: "
-                "attention=False"
-            )
-        return super().from_config(config)
+        # "attention" was an argument once.
+        return super().from_config({k: config[k] for k in config if k != "attention"})
 
 
 @keras.saving.register_keras_serializable(package="zoo")

@@ -101,14 +101,9 @@ class Seq2SeqBackbone(Backbone):
     def run_steps(
         self, memory: Any, words: Tensor, *arguments: Any, **options: Any
     ) -> tuple[Tensor, Any]:
-        """Runs `step` over a whole target by the `run` of a decoder of `zoo.layers`.
+        """Runs `step` over a whole target by the decoder's `run`, with its arguments.
 
-        Args:
-            memory, words: from `read`.
-            *arguments, **options: of `run`, such as `training`.
-
-        Returns:
-            What `step` gives to `logits`, `(B, T, d)`, and the alignments or None.
+        Returns what `step` gives to `logits`, `(B, T, d)`, and the alignments or None.
         """
 
         def step(cell, word, state):
@@ -121,10 +116,7 @@ class Seq2SeqBackbone(Backbone):
         return outputs, weights
 
     def loop_view(self, cell: Any) -> LoopView:
-        """The model as its `step` sees it in a loop, with another decoder cell.
-
-        It reads word vectors in place of ids, and its logits are what is given to them.
-        """
+        """The model as its `step` sees it in a loop, from word vectors to features."""
         return LoopView(
             self,
             decoder=LoopView(self.decoder, cell=cell),
@@ -136,11 +128,7 @@ class Seq2SeqBackbone(Backbone):
     def align_details(
         self, source_ids: Tensor, target_ids: Tensor
     ) -> tuple[Tensor, ...]:
-        """`align` as a tuple, with the windows of local attention.
-
-        That is `(weights,)`, or `(weights, focus, windows)`: p_t `(B, T)`, and the
-        window's first and last source position `(B, T, 2)`.
-        """
+        """`(weights,)` of `align`, or `(weights, p_t (B, T), windows (B, T, 2))`."""
         return (self.align(source_ids, target_ids),)
 
     def build(self, input_shape: Shape | None = None) -> None:
@@ -154,25 +142,14 @@ class Seq2SeqBackbone(Backbone):
     def make_embeddings(
         self, size: int, initializer: Any, tie: Any = None, source: bool = True
     ) -> None:
-        """Makes `source_embedding`, if it is text, and `token_embedding`, the target's.
-
-        Args:
-            size: of a word vector.
-            initializer: function that makes a new initializer.
-            tie: None; "target" where the output layer is the target's word vectors
-                (Press & Wolf 2017); "all" where the source has the same ones too
-                (Vaswani et al. 2017, section 3.4).
-            source: whether the source is text.
-        """
+        """Makes `source_embedding`, if the source is text, and `token_embedding`."""
         if tie == "all" and self.target_size != self.vocabulary_size:
             raise ValueError(
                 'tie_embeddings="all" needs one vocabulary for both sides. Received: '
                 f"vocabulary_size={self.vocabulary_size}, "
                 f"target_vocabulary_size={self.target_vocabulary_size}"
             )
-
-        # The source's first, as in every preset: Keras tells the weights of layers of
-        # one class apart by the layers' order alone.
+        # The source's first: Keras tells layers of one class apart by their order.
         if source and tie != "all":
             self.source_embedding = self.embedding(
                 self.vocabulary_size, size, "source_embedding", initializer()

@@ -283,11 +283,7 @@ class ShowAttendTell(Seq2SeqBackbone):
         training: bool = False,
         noise: Tensor | None = None,
     ) -> tuple[Tensor, Any, Any]:
-        """Features, alignments and, with noise, α as it was before the draws.
-
-        In training, or with noise, the losses have the doubly stochastic penalty, and
-        the alignments are not None.
-        """
+        """Features, alignments and, with noise, α as it was before the draws."""
         memory, words = self.read(inputs, training)
         soft = training and self.attention == "soft" and self.doubly_stochastic
         wanted = bool(soft) or noise is not None
