@@ -75,24 +75,6 @@ def test_the_whole_model_is_the_papers(readout):
             s = new
 
 
-def test_the_papers_initialisation():
-    model = Bahdanau(VOCABULARY, hidden_dim=40, embedding_dim=30, attention_dim=50)
-    for variable in model.trainable_variables:
-        values, path = to_numpy(variable.value), variable.path
-        if "recurrent_kernel" in path:
-            for gate in np.split(values, 3, axis=1):
-                close(gate @ gate.T, np.eye(40), atol=1e-5)
-        elif "bias" in path or path.endswith(("v_a", "b_o")):
-            assert not values.any(), path
-        else:
-            spread = 0.001 if path.endswith(("W_a", "U_a")) else 0.01
-            assert 0.8 * spread < values.std() < 1.2 * spread, path
-            assert abs(values.mean()) < 0.2 * spread, path
-    kernels = [v for v in model.trainable_variables if "recurrent_kernel" in v.path]
-    first = {to_numpy(v.value).ravel()[0] for v in kernels}
-    assert len(first) == len(kernels) == 3
-
-
 @pytest.mark.once
 def test_rnnencdec():
     """The authors' code for Cho et al. 2014, of this paper's sizes."""

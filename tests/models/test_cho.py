@@ -66,17 +66,3 @@ def test_the_whole_model_is_the_papers(variant):
             s = reference.maxout(new if paper else h, e, c, output)
             close(logits[b, t], s @ G_r @ G_l["kernel"] + G_l["bias"], atol=2e-5)
             h = new
-
-
-def test_the_papers_initialisation():
-    model = RNNEncoderDecoder(VOCABULARY, hidden_dim=40, embedding_dim=30)
-    for variable in model.trainable_variables:
-        values, path = to_numpy(variable.value), variable.path
-        if "recurrent_kernel" in path:
-            for gate in np.split(values, 3, axis=1):
-                close(gate @ gate.T, np.eye(40), atol=1e-5)
-        elif "bias" in path or path.endswith("b_o"):
-            assert not values.any(), path
-        else:
-            assert 0.008 < values.std() < 0.012, path
-            assert abs(values.mean()) < 0.002, path

@@ -1,6 +1,3 @@
-import re
-
-import keras
 import numpy as np
 import pytest
 
@@ -41,34 +38,3 @@ def test_the_whole_model_is_the_papers(fusion):
         for t, h in enumerate(hs):
             close(logits[b, t], h @ output["kernel"] + output["bias"], atol=2e-5)
             close(alignments[b, t, : len(source)], ps[t])
-
-
-def test_weights_start_within_the_range():
-    """All of them; without one, by their sizes."""
-    keras.utils.set_random_seed(1)
-    options = {**SMALL, "hidden_dim": 32}
-    model = LSTMNEncoderDecoder(VOCABULARY, **options, initializer_range=0.5)
-    assert model.get_config()["initializer_range"] == 0.5
-    for weight in model.trainable_weights:
-        values = np.abs(to_numpy(weight))
-        if re.search(r"/lstmn_\d/bias$", weight.path):
-            assert values.tolist() == [0] * 32 + [1] * 32 + [0] * 64  # f's
-        elif weight.path.endswith(("bias", "b_r")):
-            assert not values.any(), weight.path
-        else:
-            assert 0.4 < values.max() <= 0.5, weight.path
-    free = LSTMNEncoderDecoder(VOCABULARY, **options)
-    assert np.abs(to_numpy(free.output_layer.kernel)).max() <= (6 / 47) ** 0.5
-
-
-@pytest.mark.once
-def test_start_has_room_for_two_and_a_half_sources():
-    model = LSTMNEncoderDecoder(VOCABULARY, **SMALL)
-    [(tape, *_)] = model.start(model.encode(SOURCE))
-    assert tape.shape[1] == 2 * SOURCE.shape[1] + 50 + 1
-
-
-@pytest.mark.once
-def test_alignments_are_without_dropout():
-    model = randomize(LSTMNEncoderDecoder(VOCABULARY, **SMALL, dropout=0.5))
-    close(model.align(SOURCE, TARGET), to_numpy(model.align(SOURCE, TARGET)))

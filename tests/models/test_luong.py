@@ -119,19 +119,6 @@ def test_the_whole_model_is_the_papers(feeding):
             close(logits[b, t], fed @ W_s, atol=2e-5)
 
 
-def test_no_bias_and_the_papers_initialisation():
-    model = Luong(VOCABULARY, **SMALL)
-    assert not [v.path for v in model.variables if "bias" in v.path]
-    for variable in model.trainable_variables:
-        values = to_numpy(variable.value)
-        assert np.abs(values).max() <= 0.1
-        if values.size > 30:
-            assert np.abs(values).max() > 0.05
-    # No two variables were drawn alike.
-    first = {to_numpy(v.value).ravel()[0] for v in model.trainable_variables}
-    assert len(first) == len(model.trainable_variables)
-
-
 @pytest.mark.parametrize(
     "options",
     [

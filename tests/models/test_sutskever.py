@@ -46,18 +46,3 @@ def test_the_whole_model_is_the_papers(reverse):
         for t, word in enumerate(TARGET[b].tolist()):
             x = run(decoder, E_y[word], h, c)
             close(logits[b, t], x @ output["kernel"] + output["bias"], atol=2e-5)
-
-
-def test_the_papers_initialisation():
-    model = Seq2Seq(VOCABULARY, **SMALL, use_bias=True)
-    for variable in model.trainable_variables:
-        values = to_numpy(variable.value)
-        assert np.abs(values).max() <= 0.08
-        assert values.any(), variable.path
-    assert not [v for v in Seq2Seq(9, **SMALL).variables if "bias" in v.path]
-    model = Seq2Seq(VOCABULARY, **SMALL, use_bias=True, unit_forget_bias=True)
-    biases = [to_numpy(v.value) for v in model.encoder.variables if "bias" in v.path]
-    for bias in biases:  # input, forget, candidate, output gate
-        others = np.delete(bias, np.s_[8:16])
-        assert (bias[8:16] == 1).all() and 0 < np.abs(others).max() <= 0.08
-    assert len(biases) == SMALL["num_layers"]

@@ -77,10 +77,3 @@ def test_a_step_beyond_the_room_says_so():
         logits, state, _ = step(TARGET[:, t], state, memory)
         finite.append(np.isfinite(to_numpy(logits)))
     assert finite[0].all() and finite[1].all() and not finite[2].any()
-
-
-def test_initialisation():
-    model = Transformer(VOCABULARY, **{**SMALL, "hidden_dim": 64})
-    assert 0.11 < to_numpy(model.token_embedding.embeddings).std() < 0.14  # 1 / 8
-    kernel = to_numpy(model.encoder_layers[0].self_attention.W_Q.kernel)
-    assert abs(kernel).max() <= (6 / 128) ** 0.5  # Glorot & Bengio 2010

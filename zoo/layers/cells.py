@@ -8,9 +8,14 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.checks import one_of
-from zoo.layers.fast_loops.gates import lstm_states
 from zoo.layers.fast_loops.time_loop import NO_LOOP, TimeLoop
-from zoo.layers.functional import cast_weights, join, linear
+from zoo.layers.functional import (
+    cast_weights,
+    custom_gradient,
+    join,
+    linear,
+    to_float32,
+)
 from zoo.layers.lora import LoRALayer
 
 
@@ -320,3 +325,32 @@ class SimpleRNNCell(ZooCell, keras.layers.SimpleRNNCell):
     ) -> tuple[Tensor, list[Tensor]]:
         h = self.activation(net)
         return h, [h]
+
+
+@custom_gradient
+def lstm_states(net: Tensor, c: Tensor) -> Any:
+    """An LSTM's step, `[h, c]` side by side, whose gradient keeps little else.
+
+    Gradients of half precisions are computed in float32.
+    """
+    i, f, candidate, o = ops.split(net, 4, axis=-1)
+    gates = ops.sigmoid(i), ops.sigmoid(f), ops.tanh(candidate), ops.sigmoid(o)
+    i, f, candidate, o = gates
+    new = f * c + i * candidate
+    squashed = ops.tanh(new)
+
+    def gradient(upstream):
+        d_h, d_c = (to_float32(x) for x in ops.split(upstream, 2, axis=-1))
+        i, f, candidate, o = (to_float32(gate) for gate in gates)
+        old, h = to_float32(c), to_float32(squashed)
+        d_c = d_c + d_h * o * (1 - h * h)
+        parts = [
+            d_c * candidate * i * (1 - i),
+            d_c * old * f * (1 - f),
+            d_c * i * (1 - candidate * candidate),
+            d_h * h * o * (1 - o),
+        ]
+        d_net = ops.concatenate(parts, axis=-1)
+        return ops.cast(d_net, net.dtype), ops.cast(d_c * f, net.dtype)
+
+    return ops.concatenate([o * squashed, new], axis=-1), gradient

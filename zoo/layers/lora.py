@@ -25,9 +25,7 @@ class Matrix:
     def __get__(self, layer: Any, owner: Any = None) -> Any:
         if layer is None:
             return self
-        if self.name not in layer.__dict__:
-            raise AttributeError(f"{owner.__name__} has no {self.name} before `build`")
-        weights = layer.__dict__[self.name]
+        weights = layer.__dict__.get(self.name)
         if not layer.lora_enabled or weights is None:
             return weights
         kept = _SUMS.get({}).get((id(layer), self.name))
@@ -46,11 +44,10 @@ def factors(layer: Any, name: str) -> tuple[Any, Any]:
 
 
 class LoRALayer:
-    """Base of layers whose matrices LoRA can adapt, before `keras.layers.Layer`.
+    """Base of layers whose matrices, read as attributes, LoRA can adapt.
 
-    It is for layers that read their matrices as attributes: whatever loop runs them
-    then reads W + A B. A file of the layer's weights has that sum; what is loaded
-    into an adapted layer becomes its W, and B zero.
+    A file of the layer's weights has the sum W + A B; what is loaded into an adapted
+    layer becomes its W, and B zero.
     """
 
     matrices: tuple[str, ...] = ()  # names of attributes
@@ -129,10 +126,7 @@ class LoRALayer:
 
 @contextlib.contextmanager
 def merged_lora(layers: Iterable[keras.Layer]) -> Iterator[None]:
-    """Computes W + A B of adapted layers once, before a loop whose steps read them.
-
-    Their weights must not change meanwhile.
-    """
+    """Computes W + A B of adapted layers once, before a loop whose steps read them."""
     adapted = [x for x in layers if isinstance(x, LoRALayer) and x.lora_enabled]
     sums = {
         (id(layer), name): getattr(layer, name)

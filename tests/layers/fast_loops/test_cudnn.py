@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import close, compiled, gradients, randomize, to_numpy
+from tests.harness import close, compiled, gradients, randomize
 from tests.marks import once
 from zoo.layers import (
     LSTMCell,
@@ -79,17 +79,6 @@ def test_gradients_are_the_loops(mask, monkeypatch):
     assert calls  # four, or once more where a function is traced
     for a, b in zip(got[1], wanted[1], strict=True):
         close(a, b, 1e-4)
-
-
-def test_half_precision():
-    cell = built()
-    states = [ops.zeros((5, 4), "bfloat16")] * 2
-    inputs = ops.cast(INPUTS, "bfloat16")
-    outputs, (h, _) = run_lstm(cell, inputs, states, MASKS["gaps"])
-    assert keras.backend.standardize_dtype(outputs.dtype) == "bfloat16"
-    assert keras.backend.standardize_dtype(h.dtype) == "bfloat16"
-    full, _ = run_lstm(cell, INPUTS, [ops.zeros((5, 4))] * 2, MASKS["gaps"])
-    assert np.abs(to_numpy(ops.cast(outputs, "float32")) - to_numpy(full)).max() < 0.05
 
 
 def test_where_it_is_used(monkeypatch):

@@ -20,11 +20,7 @@ def run_cell(
     reverse: bool = False,
     training: bool = False,
 ) -> tuple[Tensor, list[Tensor]]:
-    """Runs a built Keras cell over `(B, T, n)`; see `scan`.
-
-    Masked steps keep the state and put out zeros. `training` says that gradients will
-    be asked for.
-    """
+    """Runs a cell over `(B, T, n)`; masked steps keep the state and put out zeros."""
     if initial_states is None:
         batch = ops.shape(inputs)[0]
         initial_states = as_list(cell.get_initial_state(batch_size=batch))
@@ -60,13 +56,8 @@ def make_loop_step(
 ) -> Callable:
     """A cell's step `(slices, states, fed=None)`, its known products before the loop.
 
-    Args:
-        cell: a built Keras cell; only zoo's have products that can be hoisted.
-        loop: the `TimeLoop`.
-        inputs: `(T, B, n)`, the part of the input that is known before the loop.
-        fed_back: size of the part `fed`, which is known in the loop only, behind it.
-        added: the product of a part of the input that is the same at each step.
-        **options: of the cell's `make_step`.
+    Known are `inputs` `(T, B, n)` and `added`, the product of a part of the input that
+    is the same at each step; `fed`, of size `fed_back`, is known in the step only.
     """
     if isinstance(cell, ZooCell):
         net = cell.input_bias() if inputs is None else cell.project(inputs)

@@ -8,7 +8,7 @@ import keras
 from keras import ops
 
 from zoo.backend import Tensor
-from zoo.layers.fast_loops.gates import lstm_states
+from zoo.layers.cells import lstm_states
 from zoo.layers.functional import cast_weights, gather_rows, real_first, scan
 
 # torch would like Keras to hold an LSTM's weights in one piece of memory.
@@ -21,9 +21,8 @@ _SATURATED = 1e4
 def has_cudnn(cell: Any, inputs: Tensor) -> bool:
     """Whether Keras can run this LSTM cell over a sequence by cuDNN's kernel.
 
-    That needs a GPU, the paper's activations and more than one step. Not under
-    TensorFlow, whose training step XLA compiles, which has no such kernel; nor under
-    JAX with a `keras.distribution`, where each device would do the whole batch.
+    Not under TensorFlow, whose XLA has no such kernel, nor under JAX with several
+    devices, each of which would do the whole batch.
     """
     backend = keras.backend.backend()
     if not cell.is_standard or backend not in ("jax", "torch") or inputs.shape[1] == 1:
@@ -43,12 +42,11 @@ def run_lstm(
     mask: Tensor | None = None,
     reverse: bool = False,
 ) -> tuple[Tensor, list[Tensor]]:
-    """`run_cell` of an LSTM cell by Keras's own LSTM layer.
+    """`run_cell` of an LSTM cell by Keras's own LSTM layer, cuDNN's on a GPU.
 
-    On a GPU that is cuDNN's kernel, elsewhere a loop. cuDNN has no mask: the real
-    steps are moved to the front of each row in the order in which they are read, and at
-    the padding behind them an extra input closes the input gate and opens the forget
-    gate. c stays as it is there, and h is taken from the last real step.
+    cuDNN has no mask: the real steps are moved to the front of each row in the order in
+    which they are read, and behind them an extra input shuts the gates, so that c stays
+    as it is. h is taken from the last real step.
     """
     inputs = ops.convert_to_tensor(inputs)
     dtype = keras.backend.standardize_dtype(inputs.dtype)

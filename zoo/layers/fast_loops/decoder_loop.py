@@ -36,22 +36,10 @@ def run_decoder(
     return_alignments: bool = False,
     noise: Tensor | None = None,
 ) -> tuple[Tensor, Any, Any]:
-    """Runs a step of a `DecoderCell` over a sequence `(B, T, n)`.
+    """Runs `step`, `(view of the cell, x_t, state) -> (output, state, alignment)`.
 
-    Without input feeding, one step takes the whole sequence.
-
-    Args:
-        cell: a built `DecoderCell`.
-        step: function `(view, x, state) -> (output, state, alignment)` of a view of the
-            cell, x_t for its `recur`, and the state, nested tensors.
-        inputs: in the compute dtype.
-        state: before the first step.
-        training: whether gradients will be asked for, and inputs dropped.
-        return_alignments: without them the loop carries less.
-        noise: `(B, T, S + 1)`, for `HardAttention`.
-
-    Returns:
-        `(outputs (B, T, m), state, alignments (B, T, S) or None)`.
+    Returns `(outputs (B, T, m), state, alignments (B, T, S) or None)` for inputs
+    `(B, T, n)`; without input feeding, one step takes the whole sequence.
     """
     if not cell.input_feeding:
         return step(_sequence_view(cell, training, noise), inputs, state)
@@ -113,7 +101,7 @@ def _loop_view(cell, loop, inputs, noise):
     product = None
     if getattr(cell, "W_c", None) is not None:
         product = loop.product(cast_weights(cell.W_c, cell.compute_dtype))
-    if noise is not None:  # the last, since its width may be unknown
+    if noise is not None:
         place = loop.add_input(ops.cast(ops.swapaxes(noise, 0, 1), loop.dtype))
 
     def recur(slices, parts, states, training=False):

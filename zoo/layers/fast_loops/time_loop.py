@@ -8,13 +8,11 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.layers.functional import columns, custom_gradient, scan
+from zoo.layers.functional import custom_gradient, scan
 
 
 class TimeLoop:
     """Collects what the steps of a loop over `(T, B)` read, then runs them.
-
-    `training` says that gradients will be asked for, which are then prepared.
 
     Example:
         >>> inputs, U = keras.ops.ones((7, 2, 3)), keras.ops.ones((3, 3))
@@ -77,14 +75,7 @@ class TimeLoop:
             sequence = ops.concatenate(self.sequences, axis=-1)
 
         def cut(x):
-            if not ends:
-                return [x]
-            if widths[-1] is not None:
-                return ops.split(x, ends, axis=-1)
-            # Only the last width may be unknown, as that of noise for S positions is.
-            starts = [0, *ends[:-1]]
-            slices = [columns(x, *pair) for pair in zip(starts, ends, strict=True)]
-            return [*slices, x[:, ends[-1] :]]
+            return ops.split(x, ends, axis=-1) if ends else [x]
 
         def run_step(x, states):
             return step(cut(x), states)
@@ -105,11 +96,9 @@ NO_LOOP = _OneStep((), None)
 class LoopKernel:
     """The matrix of a product inside a time loop, made ready for training.
 
-    The gradient of a loop's matrix is a sum over its steps. Added up inside the loop it
-    costs a small product and a pass over the whole matrix at each step; after the loop
-    it is one large product. `widen` adds columns of zeros to a sequence that the loop
-    reads anyway; the steps hand their factors of that product out as the gradient of
-    these columns.
+    The gradient of a loop's matrix is a sum over its steps: after the loop one large
+    product. `widen` adds columns of zeros to a sequence that the loop reads anyway; the
+    steps hand their factors of that product out as the gradient of these columns.
     """
 
     def __init__(self, kernel: Tensor) -> None:
