@@ -127,22 +127,6 @@ def test_what_a_backend_logs_as_it_starts_is_left_out(fails, monkeypatch, capfd)
     assert os.environ["TF_CPP_MIN_LOG_LEVEL"] == "1"
 
 
-_ABORT = """
-import os
-from zoo.backend import quiet_start
-with quiet_start():
-    os.write(2, b"no such flag\\n")
-    os.abort()
-"""
-
-
-@pytest.mark.once
-def test_what_was_said_before_an_abort_is_shown():
-    command = [sys.executable, "-c", _ABORT]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode < 0 and done.stderr == "no such flag\n"
-
-
 @pytest.mark.once
 def test_loading_is_quiet():
     """In any Python program that has not imported Keras before."""

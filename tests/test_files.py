@@ -3,8 +3,6 @@ import errno
 import gzip
 import lzma
 import os
-import subprocess
-import sys
 
 import keras
 import pytest
@@ -28,32 +26,6 @@ def test_a_full_disk_leaves_the_best_weights(tmp_path, model):
         atomic_write(path, model.save_weights)
     assert path.read_bytes() == content
     assert os.listdir(tmp_path) == ["best.weights.h5"]
-
-
-def test_a_disk_that_fills_up_within_a_weights_file_is_told(tmp_path):
-    """By h5py, whose error is no `OSError`: here a limit of the file's size."""
-    code = """if True:
-        import resource, signal, sys, h5py
-        from zoo.files import atomic_write
-        def write(path):
-            with h5py.File(path, "w") as file:
-                file.create_dataset("kernel", data=[[0.0] * 300] * 300)
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-        try:
-            atomic_write(sys.argv[1], write)
-        except OSError as error:
-            print(error.errno, error.filename)
-    """
-    path = tmp_path / "best.weights.h5"
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(path)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout == f"{errno.EFBIG} {path}\n", done.stderr
-    assert list(tmp_path.iterdir()) == []
 
 
 # === Packed files ===

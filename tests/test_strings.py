@@ -16,9 +16,7 @@ pytestmark = pytest.mark.backend_free
         ((letter for letter in "ab"), ["a", "b"]),
         (np.array(["a", "b"]), ["a", "b"]),
         (np.array([b"a", "\u00e4".encode()], object), ["a", "\u00e4"]),
-        (np.array("one"), ["one"]),
         ([np.array("a"), "b"], ["a", "b"]),
-        (tuple(np.array([b"a", b"\xc3\xa4"])), ["a", "\u00e4"]),
     ],
 )
 def test_check_texts_takes_strings_and_what_holds_them(texts, expected):
@@ -29,14 +27,10 @@ def test_check_texts_takes_strings_and_what_holds_them(texts, expected):
     ("texts", "message"),
     [
         (3, r"^texts must be a str or a list of str. Received: 3 \(int\)$"),
-        (None, r"^texts must be .* Received: None \(NoneType\)$"),
         (b"ab", r"^texts must be .* Received: b'ab' \(bytes\)$"),
         ({"a": "b"}, r"\(dict\)$"),
-        ({"a"}, r"\(set\)$"),
         (["a", "b", 3], r"^texts\[2\] must be a str. Received: 3 \(int\)$"),
         (["a", b"b"], r"^texts\[1\] must be a str. Received: b'b' \(bytes\)$"),
-        ([["a"]], r"^texts\[0\] must be a str. Received: \['a'\] \(list\)$"),
-        ([None], r"^texts\[0\] must be a str. Received: None \(NoneType\)$"),
     ],
 )
 def test_check_texts_names_the_position_and_the_type(texts, message):
@@ -55,12 +49,6 @@ def test_a_table_is_no_list_of_texts():
         with pytest.raises(TypeError, match="must be a str or a list of str"):
             check_texts(table)
     assert check_texts(np.array(["a", "b"])) == ["a", "b"]
-
-
-def test_check_texts_uses_the_name_it_is_given_and_shortens_what_it_shows():
-    with pytest.raises(TypeError, match=r"^source\[1\] must") as error:
-        check_texts(["a", list(range(10_000))], name="source")
-    assert len(str(error.value)) < 200
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ Importing `zoo` imports no backend and takes milliseconds: each public name is
 loaded when it is first used (PEP 562).
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import lazy_loader
 
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 register_with_keras()
 
-_load_name, __dir__, __all__ = lazy_loader.attach(
+__getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submodules=[
         "analysis",
@@ -58,17 +57,3 @@ _load_name, __dir__, __all__ = lazy_loader.attach(
         "training.train_by_name": ["train"],
     },
 )
-
-
-_FORMER = {
-    "plots": "zoo.analysis",
-    "evaluation": "zoo.analysis.evaluation",
-    "run": "zoo.training",
-    "runtime": "zoo.serving.runtime",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _FORMER:
-        return importlib.import_module(_FORMER[name])
-    return _load_name(name)

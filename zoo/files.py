@@ -7,7 +7,6 @@ import gzip
 import hashlib
 import lzma
 import os
-import re
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -56,19 +55,12 @@ def atomic_write(path: StrPath, write: Callable[[str], object]) -> None:
 
 @contextlib.contextmanager
 def name_file_in_errors(path: StrPath) -> Iterator[None]:
-    """Adds the file's name to an error raised while writing it."""
+    """Adds the file's name to an error of the system raised while writing it."""
     try:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
         raise OSError(error.errno or errno.EIO, reason, str(path)) from error
-    except RuntimeError as error:
-        # h5py raises this if the disk fills up while it writes.
-        match = re.search(r"errno = (\d+)", str(error))
-        if not match:
-            raise
-        number = int(match[1])
-        raise OSError(number, os.strerror(number), str(path)) from error
 
 
 def sha256(path: StrPath) -> str:
