@@ -12,12 +12,8 @@ EXERCISES = [
         {
             "←h_1 is the backward state at the first word: it has read them all. The "
             "one at the last word has read one.": "tanh(backward[-1] @ W_s)",
-            "s_0 reads the backward states, not the forward ones.": (
-                "tanh(forward[-1] @ W_s)"
-            ),
-            "→h_1 has read one word only; it is ←h_1 that has read all.": (
-                "tanh(forward[0] @ W_s)"
-            ),
+            "s_0 reads the backward states.": "tanh(forward[-1] @ W_s)",
+            "→h_1 has read one word only.": "tanh(forward[0] @ W_s)",
             "tanh is missing.": "backward[0] @ W_s",
         },
     ),
@@ -37,13 +33,9 @@ EXERCISES = [
             "v_a is missing: the hidden units are weighted, not just added up.": (
                 "tanh(s @ W_a + h @ U_a).sum(-1)"
             ),
-            "s_{i-1} W_a is missing: such scores don't depend on the target.": (
-                "tanh(h @ U_a) @ v_a"
-            ),
+            "s_{i-1} W_a is missing: nobody asks.": "tanh(h @ U_a) @ v_a",
             "the hidden layer is tanh, not σ.": "sigmoid(s @ W_a + h @ U_a) @ v_a",
-            "s W_a + h_j U_a is a sum, not a product.": (
-                "tanh(s @ W_a * (h @ U_a)) @ v_a"
-            ),
+            "s W_a + h_j U_a is a sum.": "tanh(s @ W_a * (h @ U_a)) @ v_a",
         },
     ),
     Exercise(
@@ -61,9 +53,7 @@ EXERCISES = [
                 "e / e.sum(-1, keepdims=True) @ h"
             ),
             "the softmax is missing.": "e @ h",
-            "this is hard attention, the one best position; c_i is a mean of all.": (
-                "h[e.argmax(-1)]"
-            ),
+            "this is hard attention; c_i is a mean.": "h[e.argmax(-1)]",
             "the weights share one distribution: softmax, not σ.": "sigmoid(e) @ h",
         },
     ),
@@ -76,12 +66,8 @@ EXERCISES = [
         "concatenate([s_0[None], s[:-1]])",
         {
             "s_i is Luong's query. Bahdanau asks with the state before, s_{i-1}.": "s",
-            "this is s_{i+1}, which doesn't exist yet at step i.": (
-                "concatenate([s[1:], s_0[None]])"
-            ),
-            "s_0 is the query of the first step alone.": (
-                "np.repeat(s_0[None], len(s), 0)"
-            ),
+            "s_{i+1} doesn't exist yet.": "concatenate([s[1:], s_0[None]])",
+            "s_0 is the first query alone.": "np.repeat(s_0[None], len(s), 0)",
         },
     ),
     Exercise(
@@ -127,9 +113,7 @@ EXERCISES = [
             ),
             "C_o c_i is missing.": "s_before @ U_o + e @ V_o",
             "y_{i-1} E V_o is missing.": "s_before @ U_o + c @ C_o",
-            "there is no tanh: maxout follows.": (
-                "tanh(s_before @ U_o + e @ V_o + c @ C_o)"
-            ),
+            "there is no tanh here.": "tanh(s_before @ U_o + e @ V_o + c @ C_o)",
         },
     ),
     Exercise(
@@ -142,12 +126,8 @@ EXERCISES = [
             "the pairs are neighbours, not the two halves.": (
                 "maximum(t_tilde[:len(t_tilde) // 2], t_tilde[len(t_tilde) // 2:])"
             ),
-            "the larger one is wanted, not the smaller.": (
-                "minimum(t_tilde[0::2], t_tilde[1::2])"
-            ),
-            "maxout takes one of the two, not their sum.": (
-                "t_tilde[0::2] + t_tilde[1::2]"
-            ),
+            "the larger one is wanted.": "minimum(t_tilde[0::2], t_tilde[1::2])",
+            "maxout takes one of the two, no sum.": "t_tilde[0::2] + t_tilde[1::2]",
             "it is the larger one with its sign, not the larger magnitude.": (
                 "np.where(abs(t_tilde[0::2]) > abs(t_tilde[1::2]), abs(t_tilde[0::2]), "
                 "abs(t_tilde[1::2]))"
@@ -163,9 +143,7 @@ EXERCISES = [
         {
             "β_t is missing.": "alpha @ a",
             "β_t is a gate between 0 and 1: σ is missing.": "(h @ w + b) * (alpha @ a)",
-            "β_t multiplies the context, it isn't added.": (
-                "sigmoid(h @ w + b) + alpha @ a"
-            ),
+            "β_t multiplies the context.": "sigmoid(h @ w + b) + alpha @ a",
             "the positions have weights: Σ α_i a_i, not the plain sum.": (
                 "sigmoid(h @ w + b) * a.sum(0)"
             ),
@@ -182,12 +160,8 @@ EXERCISES = [
             "without the noise nothing is drawn: this is always the likeliest place.": (
                 "np.argmax(alpha, axis=-1)"
             ),
-            "the noise is added, not multiplied by.": (
-                "np.argmax(log(alpha) * g, axis=-1)"
-            ),
-            "the largest is drawn, not the smallest.": (
-                "np.argmin(log(alpha) + g, axis=-1)"
-            ),
+            "the noise is added to log α.": "np.argmax(log(alpha) * g, axis=-1)",
+            "the largest is drawn.": "np.argmin(log(alpha) + g, axis=-1)",
         },
     ),
     Exercise(
@@ -223,9 +197,7 @@ EXERCISES = [
         "b: 1, log_p: B -> 1",
         "0.9 * b + 0.1 * log_p.mean()",
         {
-            "0.9 belongs to the old b, 0.1 to the new value.": (
-                "0.1 * b + 0.9 * log_p.mean()"
-            ),
+            "0.9 belongs to the old b, not 0.1.": "0.1 * b + 0.9 * log_p.mean()",
             "a batch counts once: by the mean of its sentences, not their sum.": (
                 "0.9 * b + 0.1 * log_p.sum()"
             ),
@@ -258,9 +230,7 @@ EXERCISES = [
             "f reads the mean of the annotations, not their sum.": "tanh(a.sum(0) @ W)",
             "f reads the mean of the annotations, not the last one.": "tanh(a[-1] @ W)",
             "the mean comes before f: f(mean a), not mean f(a).": "tanh(a @ W).mean(0)",
-            "the mean goes over the positions, and f follows: tanh is missing.": (
-                "a.mean(0) @ W"
-            ),
+            "tanh is missing.": "a.mean(0) @ W",
         },
     ),
     Exercise(
@@ -316,9 +286,7 @@ EXERCISES = [
         "h_tilde @ W[:len(h_tilde)] + x @ W[len(h_tilde):]",
         {
             "the order is [h~; x].": "concatenate([x, h_tilde]) @ W",
-            "the gates read h~_t, the summary of all words, not h_{t-1}.": (
-                "concatenate([h[-1], x]) @ W"
-            ),
+            "the gates read h~_t, not h_{t-1}.": "concatenate([h[-1], x]) @ W",
             "x_t is missing.": "h_tilde @ W[:len(h_tilde)]",
         },
     ),
@@ -345,9 +313,7 @@ EXERCISES = [
             "the LSTMN forgets from c~_t, the summary of all words, not c_{t-1}.": (
                 "r * alpha + f * c_before + i * c_hat"
             ),
-            "r * α~, the source's part, is missing: this is shallow fusion.": (
-                "f * c_tilde + i * c_hat"
-            ),
+            "r * α~, the source's part, is missing.": "f * c_tilde + i * c_hat",
             "f and i have changed places.": "r * alpha + i * c_tilde + f * c_hat",
         },
     ),

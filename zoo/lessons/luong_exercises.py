@@ -15,9 +15,7 @@ EXERCISES = [
             "what is fed back is h~_{t-1}, which has seen the context, not h_{t-1}.": (
                 "concatenate([e, h]) @ W"
             ),
-            "h~_{t-1} is missing: this is the model without input feeding.": (
-                "e @ W[:len(e)]"
-            ),
+            "h~_{t-1} is missing: nothing is fed back.": "e @ W[:len(e)]",
         },
     ),
     Exercise(
@@ -49,9 +47,7 @@ EXERCISES = [
             "padding has a weight, too: the mask is not used.": "softmax(e) @ h_s",
             "the weights of the sentence no longer sum to 1: mask the scores, before "
             "the softmax.": "(softmax(e) * mask) @ h_s",
-            "a score of 0 is no mask: exp(0) = 1. It must be very negative.": (
-                "softmax(e * mask) @ h_s"
-            ),
+            "a score of 0 is no mask: exp(0) = 1.": "softmax(e * mask) @ h_s",
             "the mask is the wrong way round.": "softmax(e[~mask]) @ h_s[~mask]",
         },
     ),
@@ -75,13 +71,9 @@ EXERCISES = [
         "h_tilde: n, h: n, W_s: n V -> V",
         "softmax(h_tilde @ W_s)",
         {
-            "the output reads h~_t, which has seen the context, not h_t.": (
-                "softmax(h @ W_s)"
-            ),
+            "the output reads h~_t, not h_t.": "softmax(h @ W_s)",
             "the softmax is missing.": "h_tilde @ W_s",
-            "the words share one distribution: softmax, not σ.": (
-                "sigmoid(h_tilde @ W_s)"
-            ),
+            "the words share a distribution: no σ.": "sigmoid(h_tilde @ W_s)",
         },
     ),
     Exercise(
@@ -98,9 +90,7 @@ EXERCISES = [
                 "h_t / np.linalg.norm(h_t, axis=-1, keepdims=True) @ (h_s / "
                 "np.linalg.norm(h_s, axis=-1, keepdims=True)).T"
             ),
-            "these are the weights already: the score comes before the softmax.": (
-                "softmax(h_t @ h_s.T)"
-            ),
+            "these are the weights: no softmax yet.": "softmax(h_t @ h_s.T)",
         },
     ),
     Exercise(
@@ -110,9 +100,7 @@ EXERCISES = [
         "h_t: T n, h_s: S n, W_a: n n -> T S",
         "h_t @ (h_s @ W_a).T",
         {
-            "W_a is the wrong way round: it is h_s that it multiplies.": (
-                "h_t @ W_a @ h_s.T"
-            ),
+            "W_a multiplies h_s, not h_t.": "h_t @ W_a @ h_s.T",
             "W_a is missing: this is dot.": "h_t @ h_s.T",
             "general has no tanh.": "h_t @ tanh(h_s @ W_a).T",
             "W_a multiplies h_s alone, not h_t as well.": "h_t @ W_a @ (h_s @ W_a).T",
@@ -158,12 +146,8 @@ EXERCISES = [
         "T: size T, S: size S -> T",
         "minimum(arange(T), S - 1)",
         {
-            "p_t leaves the sentence where the target is longer than the source.": (
-                "arange(T)"
-            ),
-            "positions count from 0: the last one is S - 1, not S.": (
-                "minimum(arange(T), S)"
-            ),
+            "p_t leaves the sentence if the target is longer.": "arange(T)",
+            "the last position is S - 1, not S.": "minimum(arange(T), S)",
             "positions count from 0: p_0 = 0.": "minimum(arange(T) + 1, S)",
             "p_t = t: it is not stretched to the source's length.": "arange(T) * S / T",
         },
@@ -175,13 +159,9 @@ EXERCISES = [
         "h_t: n, W_p: n k, v_p: k, S: size S -> ",
         "S * sigmoid(tanh(h_t @ W_p) @ v_p)",
         {
-            "σ is missing: p_t must lie between 0 and S.": (
-                "S * (tanh(h_t @ W_p) @ v_p)"
-            ),
+            "σ is missing: 0 < p_t < S.": "S * (tanh(h_t @ W_p) @ v_p)",
             "the inner tanh is missing.": "S * sigmoid(h_t @ W_p @ v_p)",
-            "the paper multiplies by S, not by S - 1.": (
-                "(S - 1) * sigmoid(tanh(h_t @ W_p) @ v_p)"
-            ),
+            "the factor is S, not S - 1.": "(S - 1) * sigmoid(tanh(h_t @ W_p) @ v_p)",
             "S is missing: this is a share of the sentence, not a position.": (
                 "sigmoid(tanh(h_t @ W_p) @ v_p)"
             ),

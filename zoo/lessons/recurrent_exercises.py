@@ -72,9 +72,7 @@ EXERCISES = [
         "sigmoid(f) * s",
         {
             "f_t is σ(f): the net input has not gone through σ.": "f * s",
-            "f_t = 1 keeps the state: it is f_t * s, not (1 - f_t) * s.": (
-                "(1 - sigmoid(f)) * s"
-            ),
+            "f_t = 1 keeps the state: f_t * s.": "(1 - sigmoid(f)) * s",
             "a gate is σ of its net input, not tanh: it lies between 0 and 1.": (
                 "tanh(f) * s"
             ),
@@ -101,9 +99,7 @@ EXERCISES = [
         "s: n, f: n, i: n, net_c: n -> n",
         "sigmoid(f) * s + sigmoid(i) * tanh(net_c)",
         {
-            "the candidate goes through g, which is tanh here.": (
-                "sigmoid(f) * s + sigmoid(i) * net_c"
-            ),
+            "g, tanh here, is missing.": "sigmoid(f) * s + sigmoid(i) * net_c",
             "g is tanh here, not σ.": "sigmoid(f) * s + sigmoid(i) * sigmoid(net_c)",
             "f and i have changed places: f belongs to s_{t-1}, i to the candidate.": (
                 "sigmoid(i) * s + sigmoid(f) * tanh(net_c)"
@@ -121,9 +117,7 @@ EXERCISES = [
         "sigmoid(o) * tanh(s)",
         {
             "s_t goes through h, which is tanh here.": "sigmoid(o) * s",
-            "the gate is outside: out_t * h(s_t), not h(out_t * s_t).": (
-                "tanh(sigmoid(o) * s)"
-            ),
+            "the gate is outside h: out_t * h(s_t).": "tanh(sigmoid(o) * s)",
             "out_t is σ of its net input, not tanh.": "tanh(o) * tanh(s)",
         },
     ),
@@ -136,9 +130,7 @@ EXERCISES = [
         {
             "this is h, in (-1, 1).": "2 * sigmoid(x) - 1",
             "this lies in (0, 4): subtract 2.": "4 * sigmoid(x)",
-            "2 tanh(x) is too steep: the logistic function is tanh of half of x.": (
-                "2 * tanh(x)"
-            ),
+            "2 tanh(x) is too steep: it is tanh of x / 2.": "2 * tanh(x)",
         },
     ),
     Exercise(
@@ -162,9 +154,7 @@ EXERCISES = [
         {
             "r comes before U: (r * h) U, not r * (h U).": "tanh(x @ W + r * (h @ U))",
             "r is missing.": "tanh(x @ W + h @ U)",
-            "r = 1 keeps h: it is r * h, not (1 - r) * h.": (
-                "tanh(x @ W + (1 - r) * h @ U)"
-            ),
+            "r = 1 keeps h: it is r * h.": "tanh(x @ W + (1 - r) * h @ U)",
         },
     ),
     Exercise(
@@ -187,15 +177,9 @@ EXERCISES = [
         "h: N n, V: n k, V_prime: k n -> n",
         "tanh(tanh(h[-1] @ V) @ V_prime)",
         {
-            "c reads the last state h_N, not the first.": (
-                "tanh(tanh(h[0] @ V) @ V_prime)"
-            ),
-            "c reads h_N alone, not the states' mean.": (
-                "tanh(tanh(h.mean(0) @ V) @ V_prime)"
-            ),
-            "c itself is tanh(h_N V): the inner tanh is missing.": (
-                "tanh(h[-1] @ V @ V_prime)"
-            ),
+            "c reads the last state, h_N.": "tanh(tanh(h[0] @ V) @ V_prime)",
+            "c reads h_N, not the mean.": "tanh(tanh(h.mean(0) @ V) @ V_prime)",
+            "the inner tanh is missing.": "tanh(h[-1] @ V @ V_prime)",
         },
     ),
     Exercise(
@@ -205,9 +189,7 @@ EXERCISES = [
         "e: m, h: n, c: k, W_z: m n, U_z: n n, C_z: k n -> n",
         "sigmoid(e @ W_z + h @ U_z + c @ C_z)",
         {
-            "c C_z is missing: each step of the decoder sees the context.": (
-                "sigmoid(e @ W_z + h @ U_z)"
-            ),
+            "c C_z, the context, is missing.": "sigmoid(e @ W_z + h @ U_z)",
             "c C_z belongs inside σ.": "sigmoid(e @ W_z + h @ U_z) + c @ C_z",
             "h' U_z is missing.": "sigmoid(e @ W_z + c @ C_z)",
         },
@@ -223,9 +205,7 @@ EXERCISES = [
             "here r' comes after U': r' * (U' h'), not U' (r' * h').": (
                 "tanh(e @ W + r * h @ U + r * (c @ C))"
             ),
-            "r' gates the state and the context, not the word.": (
-                "tanh(r * (e @ W + h @ U + c @ C))"
-            ),
+            "r' doesn't gate the word.": "tanh(r * (e @ W + h @ U + c @ C))",
         },
     ),
     Exercise(
@@ -236,9 +216,7 @@ EXERCISES = [
         "E[y] * (y != 2)[:, None]",
         {
             "the start token's vector is 0, not its row of E.": "E[y]",
-            "the other way round: all but the start token are 0.": (
-                "E[y] * (y == 2)[:, None]"
-            ),
+            "only the start token is 0.": "E[y] * (y == 2)[:, None]",
             "the start token is told by its id, not by its place.": (
                 "E[y] * (arange(len(y)) > 0)[:, None]"
             ),
@@ -273,9 +251,7 @@ EXERCISES = [
         {
             "the softmax is missing.": "s @ G_r @ G_l",
             "exp alone doesn't sum to 1.": "exp(s @ G_r @ G_l)",
-            "there is no nonlinearity between G_r and G_l.": (
-                "softmax(tanh(s @ G_r) @ G_l)"
-            ),
+            "between G_r and G_l there is no tanh.": "softmax(tanh(s @ G_r) @ G_l)",
         },
     ),
     Exercise(
@@ -285,9 +261,7 @@ EXERCISES = [
         "x: S m, W: m n, U: n n -> n",
         "chain(x[::-1] @ W, U, np.zeros(len(U)))[-1]",
         {
-            "the source is read backwards, from x_S to x_1.": (
-                "chain(x @ W, U, np.zeros(len(U)))[-1]"
-            ),
+            "x_S is read first.": "chain(x @ W, U, np.zeros(len(U)))[-1]",
             "the state is the first one, after x_S; v comes after x_1.": (
                 "chain(x[::-1] @ W, U, np.zeros(len(U)))[0]"
             ),
@@ -307,9 +281,7 @@ EXERCISES = [
                 "chain(E[y[1:]] @ W, U, v)"
             ),
             "the decoder starts from v, not from 0.": "chain(E[y[:-1]] @ W, U, 0 * v)",
-            "v is the first state alone; after it h_t reads h_{t-1}.": (
-                "tanh(E[y[:-1]] @ W + v @ U)"
-            ),
+            "h_t reads h_{t-1}, not v again.": "tanh(E[y[:-1]] @ W + v @ U)",
         },
     ),
     Exercise(
@@ -319,13 +291,11 @@ EXERCISES = [
         "h: T n, W: n V -> T V",
         "softmax(h @ W)",
         {
-            "the softmax goes over the words, not over the steps.": (
-                "softmax(h @ W, axis=0)"
-            ),
+            "the softmax goes over the words, not steps.": "softmax(h @ W, axis=0)",
             "the softmax goes over the words of each step, not over all at once.": (
                 "exp(h @ W) / exp(h @ W).sum()"
             ),
-            "the words share one distribution: softmax, not σ.": "sigmoid(h @ W)",
+            "the words share a distribution: no σ.": "sigmoid(h @ W)",
         },
     ),
 ]

@@ -10,9 +10,7 @@ EXERCISES = [
         "Q: T k, K: S k, V: S m -> T m",
         "softmax(Q @ K.T / sqrt(Q.shape[-1])) @ V",
         {
-            "the scores aren't scaled: divide them by sqrt(d_k).": (
-                "softmax(Q @ K.T) @ V"
-            ),
+            "the scores aren't divided by sqrt(d_k).": "softmax(Q @ K.T) @ V",
             "divide by sqrt(d_k), not by d_k.": "softmax(Q @ K.T / Q.shape[-1]) @ V",
             "d_k is the size of a key, not the number of keys.": (
                 "softmax(Q @ K.T / sqrt(len(K))) @ V"
@@ -23,9 +21,7 @@ EXERCISES = [
             "the softmax goes over the keys, not over the queries.": (
                 "softmax(Q @ K.T / sqrt(Q.shape[-1]), axis=0) @ V"
             ),
-            "the scale is inside the softmax.": (
-                "softmax(Q @ K.T) @ V / sqrt(Q.shape[-1])"
-            ),
+            "the scale belongs inside.": "softmax(Q @ K.T) @ V / sqrt(Q.shape[-1])",
         },
     ),
     Exercise(
@@ -40,9 +36,7 @@ EXERCISES = [
             "whole heads stand beside each other; here their values alternate.": (
                 "heads.transpose(1, 2, 0).reshape(heads.shape[1], -1) @ W_O"
             ),
-            "the heads stand in the reverse order.": (
-                "concatenate(list(heads[::-1]), -1) @ W_O"
-            ),
+            "the heads are reversed.": "concatenate(list(heads[::-1]), -1) @ W_O",
         },
     ),
     Exercise(
@@ -52,9 +46,7 @@ EXERCISES = [
         "x: T d, W_1: d f, b_1: f, W_2: f d, b_2: d -> T d",
         "np.where(x @ W_1 + b_1 > 0, x @ W_1 + b_1, 0) @ W_2 + b_2",
         {
-            "max(0, …) is missing: two linear layers are one.": (
-                "(x @ W_1 + b_1) @ W_2 + b_2"
-            ),
+            "max(0, …) is missing.": "(x @ W_1 + b_1) @ W_2 + b_2",
             "max(0, …) is around the first layer, not around the whole.": (
                 "maximum(0, (x @ W_1 + b_1) @ W_2 + b_2)"
             ),
@@ -74,14 +66,10 @@ EXERCISES = [
         "np.stack([(r - r.mean()) / sqrt(((r - r.mean()) ** 2).mean() + 1e-06) for r "
         "in x + x @ W])",
         {
-            "this is pre-norm, x + Sublayer(LayerNorm(x)); the paper's is outside.": (
-                "x + norm(x) @ W"
-            ),
+            "this is pre-norm; the paper's norm is outside.": "x + norm(x) @ W",
             "the residual connection, x + …, is missing.": "norm(x @ W)",
             "x is inside LayerNorm as well.": "x + norm(x @ W)",
-            "the norm goes over the features of each position, not over positions.": (
-                "norm(x + x @ W, axis=0)"
-            ),
+            "the norm goes over a position's features.": "norm(x + x @ W, axis=0)",
             "the variance divides by d, not by d - 1.": "norm(x + x @ W, ddof=1)",
             "the mean is not subtracted.": (
                 "(x + x @ W) / sqrt((x + x @ W).var(-1, keepdims=True) + 1e-06)"
@@ -97,15 +85,9 @@ EXERCISES = [
         "masked(scores, lower(scores))",
         {
             "the future is not masked.": "softmax(scores)",
-            "it is the past that is masked here.": (
-                "masked(scores, ~lower(scores, -1))"
-            ),
-            "a position sees itself: s <= t, not s < t.": (
-                "masked(scores, lower(scores, -1))"
-            ),
-            "a score of 0 is no mask: exp(0) = 1. It must be very negative.": (
-                "softmax(scores * lower(scores))"
-            ),
+            "here the past is masked.": "masked(scores, ~lower(scores, -1))",
+            "a position sees itself.": "masked(scores, lower(scores, -1))",
+            "a score of 0 is no mask: exp(0) = 1.": "softmax(scores * lower(scores))",
             "the rows no longer sum to 1: mask the scores, before the softmax.": (
                 "softmax(scores) * lower(scores)"
             ),
@@ -135,13 +117,9 @@ EXERCISES = [
         "sqrt(E.shape[-1]) * E[ids] + PE",
         {
             "the word vectors are multiplied by sqrt(d).": "E[ids] + PE",
-            "sqrt(d) belongs to the words alone, not to PE.": (
-                "sqrt(E.shape[-1]) * (E[ids] + PE)"
-            ),
+            "sqrt(d) is for the words alone.": "sqrt(E.shape[-1]) * (E[ids] + PE)",
             "sqrt(d) multiplies; here it divides.": "E[ids] / sqrt(E.shape[-1]) + PE",
-            "d is the size of a word vector, not the size of the vocabulary.": (
-                "sqrt(len(E)) * E[ids] + PE"
-            ),
+            "d is the size of a word vector.": "sqrt(len(E)) * E[ids] + PE",
             "PE is missing: without it the order of the words makes no difference.": (
                 "sqrt(E.shape[-1]) * E[ids]"
             ),
@@ -158,9 +136,7 @@ EXERCISES = [
                 "sqrt(h.shape[-1]) * (h @ E.T)"
             ),
             "logits come before the softmax.": "softmax(h @ E.T)",
-            "a logit is a plain product, not divided by sqrt(d).": (
-                "h @ E.T / sqrt(h.shape[-1])"
-            ),
+            "a logit is not divided by sqrt(d).": "h @ E.T / sqrt(h.shape[-1])",
         },
     ),
     Exercise(
@@ -173,9 +149,7 @@ EXERCISES = [
         {
             "log P is divided by lp, not multiplied: it is negative, and a long "
             "hypothesis would lose more.": "log_p * ((5 + L) / 6) ** alpha",
-            "the 6 is missing: lp must be 1 for a single piece.": (
-                "log_p / (5 + L) ** alpha"
-            ),
+            "the 6 is missing: lp of one piece is 1.": "log_p / (5 + L) ** alpha",
             "α is an exponent, not a factor.": "log_p / (alpha * (5 + L) / 6)",
             "the exponent α is missing.": "log_p / ((5 + L) / 6)",
         },
@@ -205,18 +179,12 @@ EXERCISES = [
         "logits: M V -> V",
         "log(softmax(logits).mean(0))",
         {
-            "probabilities are averaged, not their logarithms.": (
-                "log(softmax(logits)).mean(0)"
-            ),
+            "the logarithm comes after the mean.": "log(softmax(logits)).mean(0)",
             "probabilities are averaged, not logits: each softmax comes first.": (
                 "log(softmax(logits.mean(0)))"
             ),
-            "the members are averaged, not added: divide by M.": (
-                "log(softmax(logits).sum(0))"
-            ),
-            "log-probabilities are wanted; these are probabilities.": (
-                "softmax(logits).mean(0)"
-            ),
+            "the mean divides by M.": "log(softmax(logits).sum(0))",
+            "the logarithm is missing.": "softmax(logits).mean(0)",
             "the softmax goes over the words, not over the members.": (
                 "log(softmax(logits, axis=0).mean(0))"
             ),
@@ -249,12 +217,8 @@ EXERCISES = [
             "the rest ε is shared by V words: divide by V.": (
                 "(1 - epsilon) * np.eye(V)[y] + epsilon"
             ),
-            "each row must sum to 1: the right word gives up ε.": (
-                "np.eye(V)[y] + epsilon / V"
-            ),
-            "1 - ε belongs to the right word.": (
-                "epsilon * np.eye(V)[y] + (1 - epsilon) / V"
-            ),
+            "the right word gives up ε.": "np.eye(V)[y] + epsilon / V",
+            "the right word has 1 - ε.": "epsilon * np.eye(V)[y] + (1 - epsilon) / V",
         },
     ),
     Exercise(
@@ -286,9 +250,7 @@ EXERCISES = [
                 "-(alpha * log(alpha)).sum(0)"
             ),
             "each logarithm is weighted by its α.": "-log(alpha).sum(-1)",
-            "the sign is wrong: an entropy is not negative.": (
-                "(alpha * log(alpha)).sum(-1)"
-            ),
+            "an entropy is not negative.": "(alpha * log(alpha)).sum(-1)",
         },
     ),
     Exercise(
