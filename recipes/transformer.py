@@ -82,7 +82,7 @@ RECIPE = translators.translation_recipe(
             260,
             {"batch_tokens": 25000},
             loss={"smoothing": 0.1},
-            average={"keep": 5, "which": "last"},
+            average={"keep": 5},
         ),
     },
 )

@@ -19,7 +19,7 @@ hypothesis.settings.load_profile("untimed")
 _LONG = (
     "explorer/test_folder.py",
     "recipes/test_translators.py",
-    "training/distribute/test_engines.py",
+    "training/test_distribute.py",
     "models/test_everywhere.py",
     "training/test_tiny_recipe.py",
     "serving/export/test_savedmodel.py",

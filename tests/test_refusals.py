@@ -168,10 +168,6 @@ REFUSED = {
         ),
     ],
     # === Training ===
-    training.WordDropout: [
-        ({"source": 1.0}, r"must be in \[0, 1\). Received"),
-        ({"target": -0.1}, r"must be in \[0, 1\). Received"),
-    ],
     training.ScheduledSampling: [
         (
             dict(zip("decay k c".split(), values, strict=False)),
@@ -240,12 +236,6 @@ REFUSED = {
         ({"steps_per_epoch": 10, "every": 0}, "`every` must be.*every=0"),
         ({"steps_per_epoch": 0}, "steps_per_epoch=0"),
         ({"steps_per_epoch": -1}, "steps_per_epoch=-1"),
-    ],
-    partial(training.prepare_optimizer, keras.optimizers.SGD(0.1)): [
-        ({"accumulation": 0}, "`accumulation`.*accumulation=0"),
-        ({"accumulation": 1.5}, "`accumulation`.*accumulation=1.5"),
-        ({"ema": 1.0}, "`ema` must be between 0 and 1.*ema=1.0"),
-        ({"ema": 0}, "`ema` must be between 0 and 1.*ema=0"),
     ],
     partial(training.Optimizer, name="adam", learning_rate=1e-3): [
         (

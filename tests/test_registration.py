@@ -7,7 +7,7 @@ from tests.models.conftest import tokenizer  # noqa: F401
 from tests.models.test_everyday import translator
 from tests.test_import import python
 from zoo import layers
-from zoo.training import SmoothedCrossEntropy, WordDropout
+from zoo.training import ScheduledSampling, SmoothedCrossEntropy
 
 LOAD = """
 import sys
@@ -16,7 +16,7 @@ model = keras.saving.load_model(f"{folder}/layers.keras")
 assert unloaded and "zoo.models" not in sys.modules
 assert type(model.loss).__module__ == "zoo.training.losses"
 task = keras.saving.load_model(f"{folder}/task.keras")
-assert type(task.augmentation[0]).__name__ == "WordDropout"
+assert type(task.augmentation[0]).__name__ == "ScheduledSampling"
 """
 FROM_PRESET = """
 import sys
@@ -33,7 +33,7 @@ for kind in ("tokenizers.Tokenizer", "models.Seq2SeqLMPreprocessor", "models.Bac
 @pytest.fixture(scope="module")
 def task(tokenizer):  # noqa: F811
     task = translator(tokenizer=tokenizer)
-    augmentation = [WordDropout(0.1)]
+    augmentation = [ScheduledSampling("exponential", 0.9)]
     return type(task)(task.backbone, task.preprocessor, augmentation=augmentation)
 
 

@@ -12,7 +12,7 @@ from zoo.training import CheckpointError
 from zoo.training.recipes import translation_data
 
 pytestmark = pytest.mark.once
-FILES = ("checkpoint.npz", "best.weights.h5", "log.csv", "samples.jsonl")
+FILES = ("checkpoint.npz", "best.weights.h5", "log.csv")
 
 
 @pytest.fixture(scope="module")

@@ -49,12 +49,3 @@ def test_recipes_can_name_it():
     copy = Rprop.from_config(made.get_config())
     assert copy.get_config() == made.get_config()
     assert (copy.increase, copy.decrease) == (1.1, 0.5)
-
-
-def test_it_trains_a_model_compiled():
-    x = np.random.default_rng(1).normal(size=(64, 3)).astype("float32")
-    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])
-    model.compile(Rprop(0.01), "mse")
-    y = x @ TARGET[:, None]
-    history = model.fit(x, y, batch_size=64, epochs=60, verbose=0).history["loss"]
-    assert history[-1] < 1e-4 * history[0]

@@ -25,7 +25,7 @@ from zoo.training import (
     Translation,
     translation_recipe,
 )
-from zoo.training.fit import checkpoint, interrupts, progress, validation
+from zoo.training.fit import checkpoint, interrupts, loop, progress, validation
 from zoo.training.recipes import translation_data
 
 SCALE = Scale(
@@ -53,12 +53,13 @@ def few_pairs(count, seed):
     return reversal_pairs(min(count, 100) if count < 200 else 8, seed, longest=2)
 
 
-def make(folder, scale=SCALE, seed=1, checkpoint_minutes=10.0, checkpoint_steps=None):
+def make(folder, scale=SCALE, seed=1, steps=None):
+    """`steps`: between two checkpoints within an epoch; None for no such."""
+    loop.EpochGuard._due = lambda self, step: bool(steps) and step % steps == 0
     os.makedirs(folder, exist_ok=True)
-    run = Run(RECIPE, scale, Arguments(folder, seed=seed))
-    run.checkpoint_minutes = checkpoint_minutes
-    run.checkpoint_steps = checkpoint_steps
-    return Translation(run, LuongTranslator)
+    return Translation(
+        Run(RECIPE, scale, Arguments(folder, seed=seed)), LuongTranslator
+    )
 
 
 # === Places to be stopped at ===
@@ -117,7 +118,7 @@ def _train(folder, place, count, steps, say):
         setattr(home, name, call)
     try:
         with interrupts.catching():
-            make(folder, checkpoint_minutes=None, checkpoint_steps=steps).train()
+            make(folder, steps=steps).train()
     except interrupts.Interrupted as stop:
         return stop.exit_code
     except OSError as error:

@@ -66,7 +66,7 @@ class Seq2SeqTask(KerasDecoder, TextTask):
     ) -> Tensor:
         """Returns a `SmoothedCrossEntropy` of `features`, without their logits.
 
-        See `zoo.training.LogitFreeTrainer`.
+        See `zoo.training.compile_for_training`.
         """
         weights = self.backbone.output_weights()
         return loss.projected(features, *weights, y, sample_weight)
@@ -94,8 +94,8 @@ class Translator(Generating, Translating, Seq2SeqTask, keras_hub.models.Seq2SeqL
         backbone: a `Seq2SeqBackbone`.
         preprocessor: a `zoo.text.TranslatorPreprocessor`, or None to work on ids.
         augmentation: layers that change the input ids in training, one after another,
-            such as `zoo.training.WordDropout` and `zoo.training.ScheduledSampling`;
-            each is called with the inputs and the backbone.
+            such as `zoo.training.ScheduledSampling`; each is called with the inputs
+            and the backbone.
 
     Raises:
         ValueError: if the preprocessor's vocabulary is not the backbone's.

@@ -47,8 +47,7 @@ class Recipe:
             holds: `--set` can then add other arguments of that class. If there is no
             such field, the arguments are fields themselves.
         options: further options of its command line: "limit" if `train` respects
-            `run.limit`, and "distribute" if it makes its model in
-            `run.distribution.scope()` and saves in process 0 only.
+            `run.limit`, and "distribute" if it saves in process 0 only.
         card: the card's metadata that no run can know: title, description, equations,
             paper and task. Runs on the recipe's own data write a card only if there is
             some.

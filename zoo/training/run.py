@@ -60,9 +60,6 @@ class Run:
         identity: dict of what a run must share with the checkpoint that it resumes
             from. The number of epochs, the patience and the like are left out: they
             may change, and the learning rate then follows the new plan.
-        checkpoint_minutes, checkpoint_steps: time, and steps, between two checkpoints
-            within an epoch; None for no such checkpoints. There is always one at the
-            end of an epoch.
         loop: the `Loop` of the model trained last.
         weights: description of the preset's weights; None for those of the best epoch.
 
@@ -92,8 +89,6 @@ class Run:
         self.seed, self.limit = arguments.seed, arguments.limit
         self.precision = keras.config.dtype_policy().name
         self.distribution = distribution or Distribution()
-        self.checkpoint_minutes: float | None = 10.0
-        self.checkpoint_steps: int | None = None
         self.loop: Any = None
         self.weights: str | None = None
         self._command, self._fits = command, 0
@@ -148,9 +143,8 @@ class Run:
     ) -> float:
         """Trains a model, resuming from its checkpoint, and loads its best weights.
 
-        On several devices the weights aren't loaded. The result is that of a run that
-        was never killed, bit for bit: see `Loop`. If there are several models, make
-        each one after the one before it has been fitted.
+        The result is that of a run that was never killed, bit for bit: see `Loop`. If
+        there are several models, make each one after the one before it has been fitted.
 
         Args:
             model: a built Keras model.
@@ -190,11 +184,10 @@ class Run:
         checkpoint = self._checkpoint(
             folder, backbone, monitor, identity, epochs, callbacks
         )
-        with distribution.scope():
-            model = distribution.model(model)
-            with config.refused_as("optimizer"):
-                optimizer = settings.optimizer(len(batches), epochs)
-            model = compile_for_training(model, optimizer, distribution, loss=loss)
+        model = distribution.model(model)
+        with config.refused_as("optimizer"):
+            optimizer = settings.optimizer(len(batches), epochs)
+        model = compile_for_training(model, optimizer, distribution, loss=loss)
         self.loop = loop = Loop(model, batches, checkpoint, epochs, distribution)
         if self._command is not None and distribution.main:
             config.write_configuration(self, self._command)
@@ -208,8 +201,7 @@ class Run:
             if not isinstance(validate, keras.callbacks.Callback):
                 validate = Scores(validate, self.say)
             loop.run([validate, *callbacks])
-        if distribution.devices == 1:  # on several, process 0 loads them to save them
-            checkpoint.load_best()
+        checkpoint.load_best()
         self._reseed()
         return checkpoint.best
 
@@ -231,8 +223,6 @@ class Run:
             identity,
             [epochs, keras.backend.backend(), config.commit()],
             stateful,
-            self.checkpoint_minutes,
-            self.checkpoint_steps,
         )
 
     def _describe(self, name, parameters):

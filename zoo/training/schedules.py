@@ -138,36 +138,6 @@ class NoamSchedule(_Schedule):
         return InverseSquareRoot(peak, self.warmup)(step)
 
 
-@keras.saving.register_keras_serializable(package="zoo")
-class PerUpdate(_Schedule):
-    """Makes a schedule count updates under gradient accumulation.
-
-    Keras calls a schedule with the number of batches. This one calls another with the
-    number of updates: `schedule(step // batches)`.
-
-    Args:
-        schedule: the schedule, whose steps are updates.
-        batches: batches of an update.
-
-    Example:
-        >>> schedule = PerUpdate(WarmupLinearDecay(1.0, warmup=0, total=4), batches=2)
-        >>> [float(schedule(step)) for step in range(5)]
-        [1.0, 1.0, 0.75, 0.75, 0.5]
-    """
-
-    def __init__(self, schedule: Any, batches: int):
-        if isinstance(schedule, dict):  # of a configuration
-            schedule = keras.optimizers.schedules.deserialize(schedule)
-        self.schedule, self.batches = schedule, int(batches)
-
-    def __call__(self, step: Any) -> Any:
-        return self.schedule(ops.cast(step, "int32") // self.batches)
-
-    def get_config(self) -> dict[str, Any]:
-        schedule = keras.optimizers.schedules.serialize(self.schedule)
-        return {"schedule": schedule, "batches": self.batches}
-
-
 class Plateau(keras.callbacks.ReduceLROnPlateau):
     """Keras's `ReduceLROnPlateau`, able to resume its count in another `fit`.
 
@@ -183,19 +153,17 @@ class Plateau(keras.callbacks.ReduceLROnPlateau):
         ValueError: when training begins with a schedule as learning rate.
     """
 
-    COUNT = ("best", "wait", "cooldown_counter")
-
     def __init__(self, monitor: str = "val_bleu", mode: str = "max", **options: Any):
         super().__init__(monitor=monitor, mode=mode, **options)
 
     def state(self) -> dict[str, float]:
         """Returns what a resumed run needs, ready for JSON."""
-        return {name: getattr(self, name) for name in self.COUNT}
+        names = ("best", "wait", "cooldown_counter")
+        return {name: getattr(self, name) for name in names}
 
     def resume(self, state: dict[str, float]) -> None:
         """Restores a `state`."""
-        for name in self.COUNT:
-            setattr(self, name, state[name])
+        vars(self).update(state)
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         """Checks the learning rate; unlike Keras's, keeps the count."""

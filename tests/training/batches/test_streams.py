@@ -5,9 +5,12 @@ import pytest
 from tests.harness import close, compiled, gradients, randomize, to_numpy
 from tests.marks import once
 from zoo.models import RecurrentLM
-from zoo.training import SmoothedCrossEntropy
-from zoo.training.batches.streams import CarriedState, StreamBatches
-from zoo.training.fast.logit_free import compile_for_training
+from zoo.training import (
+    CarriedState,
+    SmoothedCrossEntropy,
+    StreamBatches,
+    compile_for_training,
+)
 
 ROWS = [[4, 5, 6], [7, 8], [4, 4, 8, 6, 5], [6], [8, 8, 7]]
 
@@ -97,13 +100,3 @@ def test_no_gradient_passes_into_the_batch_before():
     assert same == pytest.approx(value, rel=1e-5)
     for a, b in zip(found, wanted, strict=True):
         close(a, b)
-
-
-def test_evaluation_leaves_the_state_alone():
-    model, batches = make()
-    before = to_numpy([v.value for v in model.carried])
-    model.evaluate(batches, verbose=0)
-    for old, variable in zip(before, model.carried, strict=True):
-        close(variable.value, old)
-    trainable = {id(v) for v in model.trainable_variables}
-    assert not trainable & {id(v) for v in model.carried}

@@ -3,17 +3,14 @@ import numpy as np
 import pytest
 from keras import ops
 
-from zoo.training import (
-    PerUpdate,
+from zoo.training import WarmupLinearDecay
+from zoo.training.fast.updates import (
     Statistics,
-    WarmupLinearDecay,
     averaged_weights,
-    fuse,
-    load_state,
     prepare_optimizer,
     read_statistics,
-    save_state,
 )
+from zoo.training.fit.checkpoint import load_state, save_state
 
 TORCH = keras.backend.backend() == "torch"
 RNG = np.random.default_rng(3)
@@ -22,52 +19,33 @@ Y = RNG.normal(size=(24, 2)).astype("float32")
 START = RNG.normal(size=(3, 2)).astype("float32")
 
 
-def make(optimizer, **options):
+def make(optimizer):
     """A linear model without a bias, whose gradient NumPy can tell."""
     layer = keras.layers.Dense(2, use_bias=False)
     model = keras.Sequential([keras.Input((3,)), layer])
     layer.kernel.assign(START)
-    model.compile(
-        prepare_optimizer(optimizer, **options),
-        "mse",
-        jit_compile=keras.backend.backend() != "torch",
-    )
+    model.compile(prepare_optimizer(optimizer), "mse", jit_compile=not TORCH)
     model.optimizer.build(model.trainable_variables)
     return model
 
 
 def fit(model, batch_size, epochs=1, callbacks=(), first=0):
-    model.fit(
-        X,
-        Y,
-        batch_size=batch_size,
-        epochs=epochs,
-        initial_epoch=first,
-        shuffle=False,
-        verbose=0,
-        callbacks=list(callbacks),
-    )
+    options = {"epochs": epochs, "initial_epoch": first, "callbacks": list(callbacks)}
+    model.fit(X, Y, batch_size=batch_size, shuffle=False, verbose=0, **options)
 
 
 def weights(model):
     return np.array(ops.convert_to_numpy(model.trainable_variables[0]))
 
 
-def gradient(W, rows):
-    """Of the mean squared error."""
-    x, y = X[rows].astype("float64"), Y[rows].astype("float64")
-    return 2 * x.T @ (x @ W - y) / y.size
-
-
 def descend(batch_size, rate, clip=None):
     """Plain gradient descent over the data once: the weights and the norms by step."""
     W, path, norms = START.astype("float64"), [], []
     for step, first in enumerate(range(0, len(X), batch_size)):
-        g = gradient(W, slice(first, first + batch_size))
+        x, y = (a[first : first + batch_size].astype("float64") for a in (X, Y))
+        g = 2 * x.T @ (x @ W - y) / y.size
         norms.append(np.linalg.norm(g))
-        if clip:
-            g = g * min(1.0, clip / norms[-1])
-        W = W - rate(step) * g
+        W = W - rate(step) * g * (min(1.0, clip / norms[-1]) if clip else 1.0)
         path.append(W)
     return path, norms
 
@@ -75,17 +53,21 @@ def descend(batch_size, rate, clip=None):
 # === Statistics ===
 
 
-def test_the_statistics_are_those_of_the_gradients_before_clipping():
+@pytest.mark.parametrize("scaled", [False, True])
+def test_the_statistics_are_those_of_the_gradients_before_clipping(scaled):
     schedule = WarmupLinearDecay(0.5, 2, 12)
     model = make(keras.optimizers.SGD(schedule, global_clipnorm=0.3))
+    if scaled:
+        scale = keras.optimizers.LossScaleOptimizer(model.optimizer)
+        model.compile(scale, "mse", jit_compile=not TORCH)
     assert read_statistics(model.optimizer) == {}
     fit(model, batch_size=4)
     path, norms = descend(4, lambda step: float(schedule(step)), clip=0.3)
-    np.testing.assert_allclose(weights(model), path[-1], rtol=1e-4)
+    np.testing.assert_allclose(weights(model), path[-1], rtol=1e-3)
     assert min(norms) > 0.3  # every step was clipped
     found = read_statistics(model.optimizer)
-    assert found["gradient_norm"] == pytest.approx(np.mean(norms), rel=1e-4)
-    assert found["gradient_norm_max"] == pytest.approx(np.max(norms), rel=1e-4)
+    assert found["gradient_norm"] == pytest.approx(np.mean(norms), rel=1e-3)
+    assert found["gradient_norm_max"] == pytest.approx(np.max(norms), rel=1e-3)
     assert found["learning_rate"] == pytest.approx(float(schedule(5)), rel=1e-6)
     assert read_statistics(model.optimizer) == {}  # they start anew
 
@@ -105,88 +87,57 @@ def test_a_word_that_occurs_twice_counts_twice():
     found = read_statistics(model.optimizer)
     assert found["gradient_norm"] == pytest.approx(norm, rel=1e-5)
     wanted = np.array([0, 4, 2, 0]) / norm  # clipped at 1
-    np.testing.assert_allclose(
-        ops.convert_to_numpy(embedding.embeddings)[:, 0], wanted, rtol=1e-5
-    )
+    got = ops.convert_to_numpy(embedding.embeddings)[:, 0]
+    np.testing.assert_allclose(got, wanted, rtol=1e-5)
 
 
 def test_each_epoch_has_its_own_statistics_in_the_logs():
     model, history = make(keras.optimizers.SGD(0.0)), keras.callbacks.History()
     fit(model, batch_size=24, epochs=2, callbacks=[Statistics(), history])
-    wanted = np.linalg.norm(gradient(START.astype("float64"), slice(0, 24)))
+    _, [wanted] = descend(24, lambda step: 0.0)
     for name in ("gradient_norm", "gradient_norm_max"):
         assert history.history[name] == pytest.approx([wanted] * 2, rel=1e-5)
     assert history.history["learning_rate"] == [0.0, 0.0]
-
-
-def test_a_gradient_of_nan_is_the_highest():
-    model = make(keras.optimizers.SGD(0.1))
     model.fit(X[:4] * np.nan, Y[:4], verbose=0)
     assert np.isnan(read_statistics(model.optimizer)["gradient_norm_max"])
-
-
-def test_other_optimizers_have_none():
-    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
     model.compile("sgd", "mse")
     fit(model, batch_size=24, callbacks=[Statistics()])
-    assert read_statistics(model.optimizer) == {}
+    assert read_statistics(model.optimizer) == {}  # other optimizers have none
 
 
-def test_they_are_kept_under_loss_scaling():
-    inner = prepare_optimizer(keras.optimizers.SGD(0.0))
-    model = make(keras.optimizers.SGD(0.0))
-    model.compile(keras.optimizers.LossScaleOptimizer(inner), "mse")
-    fit(model, batch_size=24)
-    wanted = np.linalg.norm(gradient(START.astype("float64"), slice(0, 24)))
-    found = read_statistics(model.optimizer)
-    assert found["gradient_norm"] == pytest.approx(wanted, rel=1e-3)
-
-
-# === Accumulation ===
-
-
-def test_two_batches_accumulated_are_one_of_both():
-    """Clipping, the schedule and Adam's bias correction go by updates too."""
-    found = []
-    for batch_size, accumulation in ((4, 2), (8, 1)):
-        schedule = WarmupLinearDecay(0.1, 2, 4)
-        adam = keras.optimizers.Adam(schedule, global_clipnorm=0.3)
-        model = make(adam, accumulation=accumulation)
-        fit(model, batch_size, epochs=1)
-        found.append(weights(model))
-        assert int(model.optimizer.iterations) == 3
-        rate = read_statistics(model.optimizer)["learning_rate"]
-        assert rate == pytest.approx(float(schedule(2)), rel=1e-6)
-    assert np.abs(found[0] - START).max() > 0.01
-    np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-6)
+# === Keras's own options ===
 
 
 def test_a_half_accumulated_update_survives_a_checkpoint(tmp_path):
     """Three batches an epoch, two an update."""
     path = tmp_path / "checkpoint.npz"
-    straight = make(keras.optimizers.Adam(0.1), accumulation=2)
+
+    def adam():
+        return keras.optimizers.Adam(0.1, gradient_accumulation_steps=2)
+
+    straight, first, second = make(adam()), make(adam()), make(adam())
     fit(straight, batch_size=8, epochs=2)
-    first = make(keras.optimizers.Adam(0.1), accumulation=2)
     fit(first, batch_size=8)
     save_state(path, first, {})
-    second = make(keras.optimizers.Adam(0.1), accumulation=2)
     load_state(path, second)
     fit(second, batch_size=8, epochs=2, first=1)
     np.testing.assert_array_equal(weights(second), weights(straight))
 
 
-# === Averages ===
-
-
 def test_the_average_is_that_of_the_weights_so_far():
-    model = make(keras.optimizers.SGD(0.5), ema=0.9)
-    swapped = []
+    """Another model may evaluate it: JAX donates the arrays of one that evaluates."""
+    model = make(keras.optimizers.SGD(0.5, use_ema=True, ema_momentum=0.9))
+    evaluator = keras.Sequential([keras.Input((3,)), model.layers[0]])
+    evaluator.compile("sgd", "mse")
+    swapped, losses = [], []
 
     class Swap(keras.callbacks.Callback):
         def on_epoch_end(self, epoch, logs=None):
             before = weights(model)
-            with averaged_weights(model):
-                swapped.append(weights(model))
+            for _ in range(2):
+                with averaged_weights(model):
+                    losses.append(evaluator.evaluate(X, Y, verbose=0))
+                    swapped.append(weights(model))
             np.testing.assert_array_equal(weights(model), before)
 
     fit(model, batch_size=4, callbacks=[Swap()])
@@ -198,53 +149,11 @@ def test_the_average_is_that_of_the_weights_so_far():
     average = path[0]
     for W in path[1:]:
         average = 0.9 * average + 0.1 * W
-    np.testing.assert_allclose(swapped[0], average, rtol=1e-4)
+    for found in swapped:
+        np.testing.assert_allclose(found, average, rtol=1e-4)
+    assert losses[0] == losses[1]
     assert np.abs(average - path[-1]).max() > 0.01
-    np.testing.assert_array_equal(weights(model), swapped[0])  # after the last epoch
-
-
-def test_another_model_may_evaluate_the_average():
-    """JAX donates the arrays of the model that evaluates."""
-    model = make(keras.optimizers.SGD(0.5), ema=0.9)
-    evaluator = keras.Sequential([keras.Input((3,)), model.layers[0]])
-    evaluator.compile("sgd", "mse")
-    losses = []
-
-    class Evaluate(keras.callbacks.Callback):
-        def on_epoch_end(self, epoch, logs=None):
-            for _ in range(2):
-                with averaged_weights(model):
-                    losses.append(evaluator.evaluate(X, Y, verbose=0))
-
-    fit(model, batch_size=8, epochs=2, callbacks=[Evaluate()])
-    assert losses[0] == losses[1] and losses[2] == losses[3] != losses[0]
-
-
-# === Arguments ===
-
-
-def test_what_the_recipe_chose_stays():
-    adam = keras.optimizers.Adam(
-        WarmupLinearDecay(1e-3, 2, 9), beta_2=0.98, global_clipnorm=2.0
-    )
-    optimizer = prepare_optimizer(adam, accumulation=3, ema=0.5)
-    assert type(optimizer).__name__ == "Adam" and isinstance(
-        optimizer, keras.optimizers.Adam
-    )
-    assert optimizer.ema_momentum**3 == pytest.approx(0.5)  # of an update
-    config, old = optimizer.get_config(), adam.get_config()
-    changed = {name for name in old if config[name] != old[name]}
-    assert changed == {
-        "learning_rate",
-        "use_ema",
-        "ema_momentum",
-        "gradient_accumulation_steps",
-    }
-    rate = keras.optimizers.schedules.deserialize(config["learning_rate"])
-    assert isinstance(rate, PerUpdate) and float(rate(3)) == pytest.approx(1e-3)
-    constant = prepare_optimizer(keras.optimizers.SGD(0.5), accumulation=2)
-    constant.learning_rate = 0.25  # a number stays one
-    assert float(constant.learning_rate) == 0.25
+    np.testing.assert_array_equal(own, swapped[0])  # Keras's, after the last epoch
 
 
 # === Adam in one pass ===
@@ -259,7 +168,9 @@ def update_weights(optimizer, steps=5):
     for _ in range(steps):
         grads = [ops.convert_to_tensor(rng.normal(size=s), "float32") for s in shapes]
         optimizer.apply(grads, variables)
-    return [ops.convert_to_numpy(v) for v in [*variables, *optimizer.variables]]
+    kept = [v for v in optimizer.variables if "norm_" not in v.path]
+    kept = [v for v in kept if "last_rate" not in v.path]
+    return [ops.convert_to_numpy(v) for v in [*variables, *kept]]
 
 
 @pytest.mark.parametrize(
@@ -271,36 +182,27 @@ def update_weights(optimizer, steps=5):
         {"use_ema": True, "ema_momentum": 0.9},
         {"gradient_accumulation_steps": 2},
         {"learning_rate": keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)},
+        {"amsgrad": True},
     ],
 )
 def test_the_update_is_that_of_keras(options):
-    options = {"learning_rate": 0.1, **options}
-    optimizer = fuse(keras.optimizers.Adam(**options))
-    assert type(optimizer).__name__ == "Adam"
-    assert (type(optimizer) is not type(keras.optimizers.Adam())) == TORCH
-    expected = update_weights(keras.optimizers.Adam(**options))
+    adam = keras.optimizers.Adam(**{"learning_rate": 0.1, **options})
+    optimizer = prepare_optimizer(adam)
+    assert type(optimizer).__name__ == "Adam" and isinstance(
+        optimizer, keras.optimizers.Adam
+    )
+    assert optimizer.get_config() == adam.get_config()
+    expected = update_weights(adam)
     for wanted, got in zip(expected, update_weights(optimizer), strict=True):
         # Keras takes 1 - β₂^t in float32, where it is right to 2e-5 of an update.
         np.testing.assert_allclose(got, wanted, rtol=2e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    "optimizer",
-    [
-        keras.optimizers.Adam(amsgrad=True),
-        keras.optimizers.AdamW(),
-        keras.optimizers.SGD(),
-    ],
-)
-def test_others_stay_as_they_are(optimizer):
-    assert fuse(optimizer) is optimizer
 
 
 def test_a_transposed_gradient_is_read_in_its_order():
     values = np.arange(12.0, dtype="float32").reshape(4, 3)
     weights = []
     for gradient in (values.T.copy(), ops.transpose(ops.convert_to_tensor(values))):
-        optimizer = fuse(keras.optimizers.Adam(0.1, epsilon=1.0))
+        optimizer = prepare_optimizer(keras.optimizers.Adam(0.1, epsilon=1.0))
         variable = keras.Variable(np.zeros((3, 4)), dtype="float32")
         optimizer.apply([ops.convert_to_tensor(gradient)], [variable])
         weights.append(ops.convert_to_numpy(variable))

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from zoo.training import EpochWeights, average_weights, prepare_optimizer
+from zoo.training import EpochWeights, average_weights
 
 pytestmark = pytest.mark.once
 
@@ -11,17 +11,17 @@ pytestmark = pytest.mark.once
 @pytest.fixture
 def model():
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3)])
-    model.compile("sgd", "mse")
+    model.compile(keras.optimizers.SGD(0.1), "mse")
     return model
 
 
-def run_epochs(callback, model, scores, first=0):
-    """Ends epochs with these scores, the weights being the epochs from 1."""
+def run_epochs(callback, model, epochs):
+    """Ends epochs whose weights are their numbers."""
     callback.set_model(model)
-    for epoch, score in enumerate(scores, start=first):
+    for epoch in epochs:
         for weight in model.trainable_variables:
-            weight.assign(ops.full(weight.shape, epoch + 1.0))
-        callback.on_epoch_end(epoch, {"val_bleu": score})
+            weight.assign(ops.full(weight.shape, float(epoch)))
+        callback.on_epoch_end(epoch - 1, {})
 
 
 def average(callback, model):
@@ -30,44 +30,23 @@ def average(callback, model):
     return value
 
 
-@pytest.mark.parametrize(
-    ("which", "wanted"), [("last", (4 + 5 + 6) / 3), ("best", (2 + 3 + 6) / 3)]
-)
-def test_the_last_or_the_best_are_averaged(model, tmp_path, which, wanted):
-    callback = EpochWeights(tmp_path / "epochs", model, keep=3, which=which)
-    run_epochs(callback, model, [1.0, 30.5, 4.0, 2.0, 0.0, 9.0])
-    assert average(callback, model) == pytest.approx(wanted)
-    assert len(list((tmp_path / "epochs").iterdir())) == 3
-
-
-def test_a_file_that_was_being_written_is_of_no_epoch(model, tmp_path):
-    (tmp_path / "epoch-00001_25.part.3.weights.h5").write_bytes(b"half")
-    callback = EpochWeights(tmp_path, model, keep=5)
-    assert callback.paths() == []
-    run_epochs(callback, model, [25.3, -1e-7, float("nan")])
-    assert len(callback.paths()) == len(list(tmp_path.iterdir())) == 3
-
-
-@pytest.mark.parametrize(
-    ("which", "wanted"), [("last", (3 + 4) / 2), ("best", (2 + 3) / 2)]
-)
-def test_a_resumed_run_knows_what_was_kept(model, tmp_path, which, wanted):
+def test_the_last_epochs_are_averaged_in_a_resumed_run_too(model, tmp_path):
     """Killed after it had kept the third epoch, but before the checkpoint."""
-    first = EpochWeights(tmp_path, model, keep=2, which=which)
-    run_epochs(first, model, [5.0, 6.0, 99.0])
-    second = EpochWeights(tmp_path, model, keep=2, which=which)
-    run_epochs(second, model, [4.0, 3.0], first=2)  # replaces the third's file
-    assert average(second, model) == wanted
-    assert len(list(tmp_path.iterdir())) == 2
+    folder = tmp_path / "epochs"
+    run_epochs(EpochWeights(folder, model, keep=2), model, [1, 2, 9])
+    (folder / "epoch-00009.weights.h5").write_bytes(b"of a longer run")
+    callback = EpochWeights(folder, model, keep=2)
+    run_epochs(callback, model, [3, 4])
+    assert average(callback, model) == pytest.approx(3.5)
+    assert len(list(folder.iterdir())) == 2
 
 
 def test_the_moving_average_is_kept_where_there_is_one(model, tmp_path):
-    model.compile(prepare_optimizer(keras.optimizers.SGD(0.1), ema=0.5), "mse")
+    model.compile(keras.optimizers.SGD(0.1, use_ema=True), "mse")
     model.optimizer.build(model.trainable_variables)
     callback = EpochWeights(tmp_path, model)
-    run_epochs(callback, model, [1.0])
+    run_epochs(callback, model, [1])
     assert average(callback, model) == 0.0  # nothing was averaged yet
-    assert model.optimizer.use_ema
 
 
 def test_the_mean_of_large_numbers_is_exact(model, tmp_path):
@@ -81,8 +60,6 @@ def test_the_mean_of_large_numbers_is_exact(model, tmp_path):
 
 
 def test_bad_arguments_are_refused(model, tmp_path):
-    with pytest.raises(ValueError, match="which='first'"):
-        EpochWeights(tmp_path, model, which="first")
     with pytest.raises(ValueError, match="`keep` must be a positive integer.*0"):
         EpochWeights(tmp_path, model, keep=0)
     with pytest.raises(ValueError, match="at least one file"):

@@ -144,7 +144,6 @@ def test_every_key_that_is_listed_takes_its_own_value():
         ("loss.smoothing=NaN", "loss.smoothing: must be"),
         ("model.hidden_dim=x", "model: "),
         ("model.attention=globl", "model: `attention` must be one of .*'globl'"),
-        ("average.which=worst", "average: `which` must be one of .*'last', 'best'"),
     ],
 )
 def test_what_is_wrong_and_what_is_allowed_are_named(text, message):

@@ -25,9 +25,9 @@ from zoo.text import Tokenizer, train_tokenizer
 from zoo.training import (
     CheckpointError,
     ConfigurationError,
-    LogitFreeTrainer,
     Optimizer,
 )
+from zoo.training.fast.logit_free import LogitFreeTrainer
 from zoo.training.fit import progress
 from zoo.training.recipes import translation_data
 from zoo.training.recipes import translation_run as translation

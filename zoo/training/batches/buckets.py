@@ -65,14 +65,9 @@ def choose_buckets(
 
 
 def distinct(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns the distinct rows of an int array, sorted, and how they are distributed.
+    """Returns the D distinct rows of ints `(N, 2)`, sorted, as `(D, 2)`.
 
-    Args:
-        sizes: `(N, 2)`.
-
-    Returns:
-        `(rows, places, numbers)`: the D distinct rows `(D, 2)`; which of them each of
-        the N is, `(N,)`; and how often each occurs, `(D,)`.
+    Further, which of them each of the N is, `(N,)`, and how often each occurs, `(D,)`.
     """
     unit = int(sizes[:, 1].max()) + 1
     cells = sizes[:, 0].astype("int64") * unit + sizes[:, 1]

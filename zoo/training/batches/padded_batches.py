@@ -22,8 +22,7 @@ class _OrderedBatches(keras.utils.PyDataset):
     """Batches whose order depends only on `seed` and the epoch; None keeps one order.
 
     Subclasses' `_groups(shuffle)` gives, for each padded shape, what `__getitem__` has
-    to know of it, all rows and how many of them are a batch; `shuffle` is a function of
-    a count to the order of as many rows.
+    to know of it, all rows and how many of them are a batch.
     """
 
     def set_epoch(self, epoch: int, start: int = 0) -> None:
@@ -109,10 +108,8 @@ class PairBatches(_OrderedBatches):
                 "Exactly one of `batch_tokens` and `batch_size` must be given. "
                 f"Received: batch_tokens={batch_tokens}, batch_size={batch_size}"
             )
-        if batch_tokens is None:
-            batch_size = positive("batch_size", batch_size)
-        else:
-            batch_tokens = positive("batch_tokens", batch_tokens)
+        tokens = 0 if batch_tokens is None else positive("batch_tokens", batch_tokens)
+        size = None if batch_size is None else positive("batch_size", batch_size)
         self.seed = seed
         self._sources, self._targets = RaggedIds.of(sources), RaggedIds.of(targets)
         sizes = np.stack([self._sources.lengths, self._targets.lengths + 1], axis=1)
@@ -122,7 +119,7 @@ class PairBatches(_OrderedBatches):
         self.buckets = buckets
         # The rows of each bucket, and how many of them are a batch.
         self._members = {
-            (s, t): (rows, batch_size or max(8, (batch_tokens or 0) // t // 8 * 8))
+            (s, t): (rows, size or max(8, tokens // t // 8 * 8))
             for (s, t), rows in self._sort(sizes).items()
         }
         padded = sum(
@@ -154,39 +151,25 @@ class PairBatches(_OrderedBatches):
             if len(rows)
         }
 
-    def shard(
-        self, process: int = 0, processes: int = 1, multiple: int | None = None
-    ) -> None:
+    def shard(self, process: int = 0, processes: int = 1, devices: int = 1) -> None:
         """Keeps only one process's rows of every batch, in unchanged order.
 
-        All processes then have equally many batches of equal shapes. Batches are filled
-        up with empty rows to a multiple of `multiple`.
-
-        Args:
-            process: number of this process, from 0.
-            processes: number of processes.
-            multiple: what the rows of a whole batch are a multiple of, itself a
-                multiple of `processes`; `processes` by default.
-
-        Raises:
-            ValueError: if a process is out of range, or if batches have fewer rows than
-                `multiple`.
+        All processes then have equally many batches of equal shapes. Whole batches are
+        filled up with empty rows to a multiple of the `devices`.
 
         Example:
             >>> batches = PairBatches([[4], [5], [6]], [[7], [8], [9]], batch_size=3)
-            >>> batches.shard(process=1, processes=2)
+            >>> batches.shard(process=1, processes=2, devices=2)
             >>> batches[0][0]["source_ids"][:, 0].tolist()  # of 4, 5, 6 and none
             [6, 0]
         """
-        multiple = multiple or processes
         least = min(height for _, height in self._members.values())
-        if not 0 <= process < processes or multiple % processes or least < multiple:
+        if least < devices:
             raise ValueError(
-                f"A batch must have a sentence for each of the {multiple} devices, and "
-                "each process as many devices. Received: "
-                f"batches of {least} sentences, process {process} of {processes}"
+                f"A batch must have a sentence for each of the {devices} devices. "
+                f"Received: batches of {least} sentences"
             )
-        self._part, self._multiple = (process, processes), multiple
+        self._part, self._devices = (process, processes), devices
 
     def _groups(self, shuffle):
         for bucket, (rows, height) in self._members.items():
@@ -195,7 +178,7 @@ class PairBatches(_OrderedBatches):
     def __getitem__(self, index: int) -> Any:
         bucket, height, rows = self._order[index]
         process, processes = self._part
-        height = -(-height // self._multiple) * self._multiple // processes
+        height = -(-height // self._devices) * self._devices // processes
         part = slice(process * height, (process + 1) * height)
         width, length = bucket
         sources, targets = self._sources, self._targets
@@ -286,3 +269,29 @@ class ArrayBatches(_OrderedBatches):
     def __getitem__(self, index: int) -> Any:
         _, part, rows = self._order[index]
         return keras.tree.map_structure(lambda array: array[rows], self._parts[part])
+
+
+def as_dataset(batches: Any, steps: int | None = None) -> Any:
+    """Returns batches for `fit` or `evaluate`, under TensorFlow as a `tf.data.Dataset`.
+
+    The dataset that Keras makes of a `PyDataset` is tuned by a thread of tf.data. At
+    the end of an epoch that thread may miss the signal to stop; `fit` then waits for it
+    as long as the epoch took, a minute at most (TensorFlow 2.21). This dataset isn't
+    tuned. An epoch has `steps` batches, all of them by default.
+    """
+    workers = batches.workers > 1 or batches.use_multiprocessing  # Keras doesn't tune
+    if keras.backend.backend() != "tensorflow" or workers:
+        return batches
+    import tensorflow as tf
+
+    def spec(array):
+        return tf.TensorSpec([None] * array.ndim, array.dtype)
+
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    dataset = tf.data.Dataset.from_generator(
+        lambda: (batches[index] for index in range(len(batches))),
+        output_signature=keras.tree.map_structure(spec, batches[0]),
+    )
+    counted = tf.data.experimental.assert_cardinality(steps or len(batches))
+    return dataset.apply(counted).with_options(options).prefetch(2)

@@ -89,16 +89,11 @@ class CarriedState(LogitFreeTrainer):
     def __init__(self, backbone: Any, batch_size: int, **kwargs: Any) -> None:
         super().__init__(backbone, **kwargs)
         self.batch_size = positive("batch_size", batch_size)
+        states = keras.tree.flatten(backbone.initial_states(batch_size))
+        options = {"initializer": "zeros", "trainable": False}
         self.carried = [
-            self.add_weight(
-                name=f"state_{number}",
-                shape=tuple(state.shape),
-                initializer="zeros",
-                trainable=False,
-            )
-            for number, state in enumerate(
-                keras.tree.flatten(backbone.initial_states(batch_size))
-            )
+            self.add_weight(tuple(state.shape), name=f"state_{number}", **options)
+            for number, state in enumerate(states)
         ]
         self.built = True
 

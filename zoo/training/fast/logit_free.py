@@ -6,36 +6,16 @@ import keras
 
 from zoo.backend import Tensor
 from zoo.tasks.translator import Seq2SeqTask
-from zoo.training.fast.process import give_back_large_buffers
 from zoo.training.fast.traced_steps import trace_steps
 from zoo.training.fast.updates import prepare_optimizer
 from zoo.training.losses import SmoothedCrossEntropy
 
 
 class LogitFreeTrainer(keras.Model):
-    """Trains a task by what its output layer reads.
+    """Trains a translator or captioner by what its output layer reads, `(B, T, d)`.
 
     `SmoothedCrossEntropy.projected` has loss and gradient of the output layer in one
-    pass, a slice of time after another: `zoo.training.fast.projection`. All weights are
-    the task's, which is what is saved. It takes ids: strings go through
-    `task.preprocessor` first.
-
-    Args:
-        task: a `zoo.models.Translator` or a captioner.
-
-    Call arguments: the task's.
-
-    Returns:
-        `(B, T, d)`, the task's `features`.
-
-    Example:
-        >>> import numpy as np
-        >>> from zoo.models import Luong, LuongTranslator
-        >>> task = LuongTranslator(Luong(20, num_layers=1, hidden_dim=8,
-        ...                              embedding_dim=8))
-        >>> ids = np.array([[4, 5, 6, 0], [7, 8, 0, 0]])
-        >>> LogitFreeTrainer(task)({"source_ids": ids, "target_ids": ids}).shape
-        (2, 4, 8)
+    pass. All weights are the task's, which is what is saved. It takes ids.
     """
 
     def __init__(self, task: Any, **kwargs: Any) -> None:
@@ -47,9 +27,8 @@ class LogitFreeTrainer(keras.Model):
     def serves(model: Any, loss: Any) -> bool:
         """Whether a model can be trained with a loss without its logits.
 
-        That is a translator or a captioner whose output layer is a plain matrix
-        product, but not in float16: the gradient would be made before the loss is
-        scaled up, and vanish.
+        Not in float16: the gradient would be made before the loss is scaled up, and
+        vanish.
         """
         return (
             isinstance(model, Seq2SeqTask)
@@ -85,22 +64,19 @@ def compile_for_training(
     model: Any,
     optimizer: Any,
     distribution: Any = None,
-    accumulation: int = 1,
-    ema: Any = None,
     loss: Any = None,
     **smoothing: Any,
 ) -> keras.Model:
     """Compiles a model as the recipes train it, and returns the model to `fit`.
 
     That is a `LogitFreeTrainer` of a translator where it serves, else the model. Under
-    TensorFlow on one device the step is compiled by XLA, on a CPU too, once for each
-    shape: `fit` should get batches of few shapes (`zoo.training.PairBatches`).
+    TensorFlow the step is compiled by XLA, on a CPU too, once for each shape: `fit`
+    should get batches of few shapes (`zoo.training.PairBatches`).
 
     Args:
         model: a `zoo.models.Translator`, or another built Keras model.
-        optimizer: a Keras optimizer.
+        optimizer: a Keras optimizer that has not been built; see `prepare_optimizer`.
         distribution: a `zoo.training.distribute.Distribution` of several devices.
-        accumulation, ema: see `prepare_optimizer`.
         loss: what `compile` takes; by default a `SmoothedCrossEntropy`.
         **smoothing: arguments of that one, `smoothing` and `normalize`.
 
@@ -127,18 +103,17 @@ def compile_for_training(
     loss = SmoothedCrossEntropy(**smoothing) if loss is None else loss
     if LogitFreeTrainer.serves(model, loss):
         model = LogitFreeTrainer(model)
-    give_back_large_buffers(model)
-    optimizer = prepare_optimizer(optimizer, accumulation, ema)
     if distribution is not None:
-        optimizer, loss = distribution.optimizer(optimizer), distribution.loss(loss)
-    alone = distribution is None or distribution.devices == 1
-    by_shape = keras.backend.backend() == "tensorflow" and alone
-    jit_compile = True if by_shape else "auto"
+        loss = distribution.loss(loss)
+    backend = keras.backend.backend()
+    jit_compile = True if backend == "tensorflow" else "auto"
+    optimizer = prepare_optimizer(optimizer)
     model.compile(optimizer, loss, weighted_metrics=[], jit_compile=jit_compile)
-    if by_shape:
+    if backend == "tensorflow":
         _compile_by_shape(model)
+    alone = distribution is None or distribution.devices == 1
     # Other models may carry states along.
-    if keras.backend.backend() == "torch" and alone and type(model) is LogitFreeTrainer:
+    if backend == "torch" and alone and type(model) is LogitFreeTrainer:
         trace_steps(model)
     # Now, so that a checkpoint finds the optimizer's variables; and the model's, since
     # for mixed_float16 Keras wraps what was given into one that scales the loss.

@@ -6,13 +6,11 @@ import functools
 import gc
 import importlib.metadata
 import importlib.util
-import math
 import os
 import platform
 import sys
 import zlib
 from pathlib import Path
-from typing import Any
 
 from zoo.backend import (
     check_backend,
@@ -25,78 +23,61 @@ from zoo.files import cache_folder
 
 # From malloc.h. Large buffers would otherwise come from the system page by page, each
 # of them zeroed, which can take longer than the arithmetic on them.
-_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _MMAP_MAX, _ARENA_MAX = -1, -2, -3, -4, -8
-
-# The largest threshold that glibc takes.
-_LARGE = 2**25
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX, _ARENA_MAX = -1, -2, -4, -8
 
 # A smaller model has no product that two threads compute faster than one.
 _FEW_PARAMETERS = 1_000_000
 
 # In JAX 0.10, XLA fuses products with their neighbours by default, which is slower than
 # the product alone.
-_DOTS = "--xla_cpu_experimental_ynn_fusion_type=LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
-
-# JAX's cache of compiled programs: the least recently used go.
-_JAX_CACHE: dict[str, Any] = {
-    "jax_compilation_cache_max_size": 2**30,
-    "jax_persistent_cache_min_compile_time_secs": 0.1,
-}
+_DOTS = "--xla_cpu_experimental_ynn_fusion_type"
 
 
 def tune_process() -> None:
     """Prepares this process for work on a CPU, before the first tensor is made.
 
-    Every command of `zoo` that loads a preset, every recipe and every worker of a bulk
-    translation calls it; Python programs have to call it themselves. It does three
-    things, none of which changes any result; see docs/performance.md.
+    Commands, recipes and workers call it; Python programs have to call it themselves,
+    before they import JAX. It changes no result; see docs/performance.md.
 
     - With glibc, freed memory is kept for the next step instead of being returned to
       the system, unless the environment configures malloc (`MALLOC_…`,
       `GLIBC_TUNABLES`).
     - With JAX 0.10, products are not fused with their neighbours (`XLA_FLAGS`), unless
-      the environment sets that flag. Other versions may not know it and would refuse
-      to start.
+      the environment sets that flag.
     - With JAX, compiled programs are kept in `jax` of the cache folder
-      (`ZOO_CACHE_DIR`), where the next process of the same versions and kind of
-      processor finds them: at most 1 GB of each kind, the least recently used go. A
-      folder that others can write is not used. What the environment sets, as
-      `JAX_COMPILATION_CACHE_DIR`, comes first; `JAX_ENABLE_COMPILATION_CACHE=false`
-      keeps none.
+      (`ZOO_CACHE_DIR`), at most 1 GB, for the next process of the same kind of
+      processor. What the environment sets, as `JAX_COMPILATION_CACHE_DIR`, comes first.
 
     Example:
         >>> tune_process()
     """
     _keep_memory()
-    _set_xla_flags()
-    _keep_programs()
+    if configured_backend() == "jax":
+        _set_xla_flags()
+        _keep_programs()
 
 
 def start_backend(devices: bool = True, presets_only: bool = False) -> None:
     """Imports Keras and KerasHub, quietly and without what the backend doesn't need.
 
-    It is a `zoo.backend.quiet_start`. Under JAX and PyTorch, KerasHub is kept
-    from importing TensorFlow, which takes 2 to 3 s and 0.5 GB: zoo doesn't need it
-    there. Importing matplotlib, IPython and, under other backends, jax, which Keras
-    does for what zoo doesn't use, takes time as well; they are hidden from it, too.
-    Meanwhile Python's garbage collector is off, and afterwards it skips what was there
-    when Keras had just been imported for the first time.
+    Under JAX and PyTorch, KerasHub is kept from importing TensorFlow, which takes 2 to
+    3 s and 0.5 GB. Importing matplotlib, IPython and, under other backends, jax, which
+    Keras does for what zoo doesn't use, takes time as well; they are hidden from it,
+    too. Meanwhile Python's garbage collector is off, and afterwards it skips what was
+    there when Keras had just been imported for the first time.
 
     Args:
         devices: whether to look for devices now, which prints messages, too. A
             distributed run must be set up before.
         presets_only: whether nothing but zoo's presets is used in this process. Then
-            pandas and kagglehub are hidden, too: Keras takes no data frames any more,
-            and KerasHub loads nothing from Kaggle.
+            pandas and kagglehub are hidden, too.
 
     Raises:
         ImportError: if the backend is unknown, or it or a package that it needs is
             missing.
     """
     check_backend()
-    unused = ["matplotlib", "IPython"]
-    if presets_only:
-        unused += ["pandas", "kagglehub"]
+    unused = ["matplotlib", "IPython", *["pandas", "kagglehub"] * presets_only]
     if configured_backend() != "jax":
         unused.append("jax")
     new = "keras" not in sys.modules
@@ -110,7 +91,7 @@ def start_backend(devices: bool = True, presets_only: bool = False) -> None:
         if devices:
             keras.ops.zeros(())
     if new:  # No model exists yet, which would never be let go of.
-        gc.freeze()  # The collector skips what there is now, at the process's end too.
+        gc.freeze()
     if devices and sys.modules.get("tensorflow"):
         start_tensorflow()
 
@@ -155,32 +136,11 @@ def _default_threads():
     return torch.get_num_threads()
 
 
-def give_back_large_buffers(model: Any) -> None:
-    """Returns the largest buffers to the system, for a model with a large matrix.
-
-    Under JAX a step takes most of its memory in one piece. If that is kept, a small
-    allocation may split it, and the next step takes another: memory for two steps. So
-    if a single weight has 32 MB, pieces of that size aren't kept, at 5 % of the speed
-    (docs/performance.md). This holds for the rest of the process. Does nothing unless
-    `tune_process` keeps freed memory.
-    """
-    sizes = [4 * math.prod(weight.shape) for weight in model.trainable_variables]
-    if _kept and configured_backend() == "jax" and max(sizes, default=0) >= _LARGE:
-        mallopt = ctypes.CDLL(None).mallopt
-        mallopt(_MMAP_MAX, 2**16)
-        mallopt(_MMAP_THRESHOLD, _LARGE)
-
-
-_kept = False  # whether this process keeps freed memory
-
-
 def _keep_memory():
-    global _kept
     chosen = any(name.startswith("MALLOC_") for name in os.environ)
     chosen = chosen or "glibc.malloc" in os.environ.get("GLIBC_TUNABLES", "")
     if chosen or platform.libc_ver()[0] != "glibc":
         return
-    _kept = True
     mallopt = ctypes.CDLL(None).mallopt
     mallopt(_MMAP_MAX, 0)
     mallopt(_TRIM_THRESHOLD, 2**31 - 1)
@@ -191,47 +151,31 @@ def _keep_memory():
 
 
 def _set_xla_flags():
-    if configured_backend() != "jax" or importlib.util.find_spec("jaxlib") is None:
+    if importlib.util.find_spec("jaxlib") is None:
         return
-    version, flags = (
-        importlib.metadata.version("jaxlib"),
-        os.environ.get("XLA_FLAGS", ""),
-    )
-    if version.startswith("0.10.") and _DOTS.split("=")[0] not in flags:
-        os.environ["XLA_FLAGS"] = f"{flags} {_DOTS}".strip()
+    flags = os.environ.get("XLA_FLAGS", "")
+    if importlib.metadata.version("jaxlib").startswith("0.10.") and _DOTS not in flags:
+        flag = f"{_DOTS}=LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
+        os.environ["XLA_FLAGS"] = f"{flags} {flag}".strip()
 
 
 def _keep_programs():
-    if configured_backend() != "jax" or "JAX_COMPILATION_CACHE_DIR" in os.environ:
+    if "JAX_COMPILATION_CACHE_DIR" in os.environ:
         return
     # What JAX names a program by holds versions and flags, but not the processor.
     folder = cache_folder() / "jax" / f"{zlib.crc32(_processor().encode()):08x}"
-    if not _is_ours(folder):
-        return
-    for program in folder.glob("*-cache"):
-        # Without the time of its use, as a killed process leaves it, JAX would fail to
-        # find the oldest one, and keep nothing more.
-        if not Path(f"{str(program)[: -len('-cache')]}-atime").exists():
-            program.unlink(missing_ok=True)
-    settings = {"jax_compilation_cache_dir": str(folder), **_JAX_CACHE}
-    unset = {k: v for k, v in settings.items() if k.upper() not in os.environ}
-    os.environ.update({name.upper(): str(value) for name, value in unset.items()})
-    jax = sys.modules.get("jax")
-    if jax is not None and jax.config.jax_compilation_cache_dir is None:
-        for name, value in unset.items():  # it has read the environment
-            jax.config.update(name, value)
-
-
-def _is_ours(folder):
-    """Whether a folder of programs can be written, by nobody else: they are run."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:
-        return False
-    found = folder.stat()
-    user = getattr(os, "getuid", lambda: found.st_uid)()  # Windows has none
-    alone = found.st_uid == user and not found.st_mode & 0o022
-    return alone and os.access(folder, os.W_OK)
+        return
+    if folder.stat().st_mode & 0o022 or not os.access(folder, os.W_OK):
+        return  # whoever can write there could run code here
+    for name, value in {
+        "JAX_COMPILATION_CACHE_DIR": str(folder),
+        "JAX_COMPILATION_CACHE_MAX_SIZE": str(2**30),  # the least recently used go
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1",
+    }.items():
+        os.environ.setdefault(name, value)
 
 
 def _processor():

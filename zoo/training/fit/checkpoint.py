@@ -32,11 +32,6 @@ class CheckpointError(ValueError):
 def save_state(path: str | Path, model: Any, state: dict[str, Any]) -> None:
     """Writes all variables of a model and its optimizer, and a state, or nothing.
 
-    Args:
-        path: the file, `.npz`.
-        model: a compiled Keras model.
-        state: dict that JSON can hold.
-
     Raises:
         FloatingPointError: if a weight is not finite; the file stays as it was.
         OSError: if the file can't be written.
@@ -75,15 +70,8 @@ def read_state(path: str | Path, expected: Any = ()) -> dict[str, Any]:
 def load_state(path: str | Path, model: Any, expected: Any = ()) -> dict[str, Any]:
     """Restores a model and its optimizer from what `save_state` wrote.
 
-    Nothing is assigned before everything has been read and checked.
-
-    Args:
-        path: the file.
-        model: a compiled Keras model with a built optimizer.
-        expected: dict of entries that the state must have.
-
-    Returns:
-        The state.
+    Nothing is assigned before everything has been read and checked. `expected` has
+    entries that the state must have. Returns the state.
 
     Raises:
         CheckpointError: if the file is broken, or written by another model or run.
@@ -122,20 +110,13 @@ def _reading(path: str | Path) -> Iterator[Any]:
 def _check(path, name, expected, state):
     for key, value in expected.items():
         other = state.get(key)
-        if value == other:
-            continue
         if isinstance(value, dict) and isinstance(other, dict):
             _check(path, f"{name}{key}.", {**dict.fromkeys(other), **value}, other)
-            continue
-        if key == "format":
+        elif value != other:
             raise CheckpointError(
-                f"{Path(path).name} is of another version of zoo: resume with that, "
-                f"or start in an empty folder. Expected {value}. Received: {other}"
+                f"The checkpoint {Path(path).name} belongs to another run: "
+                f"its {name}{key} differs. Expected {value!r}. Received: {other!r}"
             )
-        raise CheckpointError(
-            f"The checkpoint {Path(path).name} belongs to another run: "
-            f"its {name}{key} differs. Expected {value!r}. Received: {other!r}"
-        )
 
 
 def _variables(model):
@@ -227,19 +208,11 @@ class Monitor:
 class Checkpoint(keras.callbacks.Callback):
     """Saves the whole training state after each epoch, the log and the best weights.
 
-    Args:
-        path: file of the state, `.npz`; see `zoo.training.save_state`. Beside it,
-            `log.csv` has the logs of all epochs.
-        best_path: file of the best weights, `.weights.h5`.
-        backbone: the model whose weights are kept.
-        monitor: a `Monitor`.
-        identity: dict that a resumed run must share; saved with the state.
-        plan: list of what may change when a run is resumed (number of epochs, backend,
-            commit); saved with the epoch from which it applies.
-        stateful: dict of name to an object, usually a callback, whose `state()` goes
-            into every saved state and is restored by its `resume(state)`.
-        minutes: time between two saves within an epoch; None for no such saves.
-        steps: steps between two saves within an epoch; None for no such saves.
+    The state is in `path`, the logs of all epochs in `log.csv` beside it, and the best
+    weights of `backbone` in `best_path`. A resumed run must share `identity`; `plan`
+    (epochs, backend, commit) may change, and is saved with the epoch from which it
+    applies. The `state()` of each of `stateful` is saved, and restored by its
+    `resume(state)`.
     """
 
     def __init__(
@@ -251,13 +224,11 @@ class Checkpoint(keras.callbacks.Callback):
         identity: Any = (),
         plan: Any = (),
         stateful: Any = (),
-        minutes: float | None = 10.0,
-        steps: int | None = None,
     ):
         super().__init__()
         self.path, self.best_path = Path(path), Path(best_path)
-        self.backbone, self.monitor, self.identity = backbone, monitor, dict(identity)
-        self.stateful, self.minutes, self.steps = dict(stateful), minutes, steps
+        self.backbone, self.monitor = backbone, monitor
+        self.identity, self.stateful = dict(identity), dict(stateful)
         self.writes = True  # of several processes, one writes
         self.best, self.best_epoch = monitor.worst, -1
         self.epochs, self.seconds = 0, 0.0  # completed
@@ -270,8 +241,7 @@ class Checkpoint(keras.callbacks.Callback):
         """Restores the model and itself from the file, whose state it returns.
 
         Raises:
-            CheckpointError: see `load_state`; and if the run had other callbacks, or
-                if the best weights are missing or damaged.
+            CheckpointError: see `load_state`; and if the run had other callbacks.
         """
         expected = {**self.identity, "format": FORMAT}
         state = load_state(self.path, self.model, expected)
@@ -289,24 +259,36 @@ class Checkpoint(keras.callbacks.Callback):
         return state
 
     def clean_up(self) -> None:
-        """Removes what a killed run left behind, and checks the best weights."""
+        """Removes what a killed run left behind, and reads all of the best weights."""
         if self.best_epoch >= 0:
-            with _best_weights(self.best_path), h5py.File(self.best_path) as file:
+            with self._reading_best(), h5py.File(self.best_path) as file:
                 items: list[Any] = []
                 file.visititems(lambda _, item: items.append(item))
-                sum(x[()].size for x in items if hasattr(x, "shape"))  # reads them
+                sum(item[()].size for item in items if hasattr(item, "shape"))
         for path in (self.path, self.best_path):
             Path(part_of(path)).unlink(missing_ok=True)
         self._write_log()
 
-    def load_best(self, model: Any = None) -> None:
-        """Loads the best weights into the backbone, or into a copy of it.
+    def load_best(self) -> None:
+        """Loads the best weights into the backbone.
 
         Raises:
             CheckpointError: if they are missing or damaged.
         """
-        with _best_weights(self.best_path):
-            (model or self.backbone).load_weights(self.best_path)
+        with self._reading_best():
+            self.backbone.load_weights(self.best_path)
+
+    @contextlib.contextmanager
+    def _reading_best(self):
+        try:
+            yield
+        # What is raised depends on the damage: OSError, KeyError, RuntimeError, …
+        except Exception as error:
+            raise CheckpointError(
+                f"{self.best_path}, the weights of the best epoch so far, can't be "
+                "read: put it back, or start afresh in an empty folder. "
+                f"Received: {error}"
+            ) from error
 
     @property
     def stop_reason(self) -> str:
@@ -345,13 +327,10 @@ class Checkpoint(keras.callbacks.Callback):
     def save(
         self, epoch: int, step: int = 0, stopped: bool = False, **within: Any
     ) -> None:
-        """Saves the state.
+        """Saves the state after `epoch` epochs and `step` batches of the next one.
 
-        Args:
-            epoch: completed epochs.
-            step: completed batches of the next epoch.
-            stopped: whether training ended before its last epoch.
-            **within: further entries, needed to resume within an epoch.
+        Training has `stopped` if it ended before its last epoch. `within` has what is
+        needed to resume within an epoch.
         """
         if not self.writes:
             return
@@ -386,15 +365,3 @@ class Checkpoint(keras.callbacks.Callback):
             writer.writeheader()
         writer.writerows(self.log)
         write_bytes(self.path.with_name("log.csv"), text.getvalue().encode())
-
-
-@contextlib.contextmanager
-def _best_weights(path):
-    try:
-        yield
-    # Which error it is depends on what is damaged: OSError, KeyError, RuntimeError, …
-    except Exception as error:
-        raise CheckpointError(
-            f"{path}, the weights of the best epoch so far, can't be read: put it "
-            f"back, or start afresh in an empty folder. Received: {error}"
-        ) from error

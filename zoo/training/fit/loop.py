@@ -7,8 +7,8 @@ from typing import Any
 
 import keras
 
-from zoo.training.batches.dataset import as_dataset
-from zoo.training.distribute import Distribution
+from zoo.training.batches.padded_batches import as_dataset
+from zoo.training.distribute import Distribution, DistributionError
 from zoo.training.fast.updates import Statistics, read_statistics
 from zoo.training.fit import interrupts
 from zoo.training.fit.checkpoint import (
@@ -20,6 +20,7 @@ from zoo.training.fit.checkpoint import (
 )
 from zoo.training.fit.progress import Logs, Progress, StepCallbacks
 
+SAVE_EVERY = 600  # seconds between two saves within an epoch
 READ_EVERY = 50  # steps between two reads of the losses: the host waits for the device
 # A loss this many times the first (or 1) has diverged, even if it is still finite.
 LIMIT = 1e5
@@ -31,15 +32,7 @@ class Loop:
     A run that is killed at any moment and started again reaches the same losses and
     weights as one that was not, bit for bit, on the same backend and machine. A loss
     that is not finite, or 100,000 times the first, ends the run; the last checkpoint
-    stays.
-
-    Args:
-        model: the compiled task, its optimizer built.
-        batches: the `PairBatches` or `ArrayBatches` to train on.
-        checkpoint: a new `Checkpoint`, which resumes from its file if there is one.
-        epochs: passes over the data.
-        distribution: a `zoo.training.distribute.Distribution`; one device by default.
-            Only process 0 writes and calls the callbacks given to `run`.
+    stays. Of several processes, only the first one writes and calls `run`'s callbacks.
 
     Attributes:
         state: the last checkpoint's, {} if there is none.
@@ -78,9 +71,8 @@ class Loop:
     def run(self, callbacks: Iterable[Any]) -> None:
         """Trains.
 
-        Args:
-            callbacks: Keras callbacks, called at the end of an epoch; they may add to
-                its logs, which must hold what the checkpoint monitors.
+        The callbacks are called at the end of an epoch; they may add to its logs, which
+        must hold what the checkpoint monitors.
 
         Raises:
             NotFiniteError: if the loss or the weights are not finite.
@@ -100,23 +92,22 @@ class Loop:
         if self.checkpoint.path.exists():
             self.state = self.checkpoint.resume()
         place = [self.state.get(name) for name in ("epoch", "step")]
-        self.distribution.agree("epoch and step of the checkpoint", place)
+        if (expected := self.distribution.broadcast(place)) != place:
+            raise DistributionError(
+                "All processes must have one folder. Expected a checkpoint of epoch "
+                f"and step {expected}, as in process 0. Received: {place}"
+            )
 
     def _fit(self, callbacks):
         """Trains to the end of a resumed epoch, or else to the last epoch."""
         epoch, start = self.state["epoch"], self.state["step"]
         self.batches.set_epoch(epoch)
-        steps = len(self.batches) - start
-        main = self.distribution.main
-        progress = Progress(
-            self.batches,
-            seconds=5.0 if main else math.inf,
-            earlier=self.state.get("epoch_seconds", 0.0),
-        )
-        guard = EpochGuard(self, progress)
+        steps, main = len(self.batches) - start, self.distribution.main
+        earlier = self.state.get("epoch_seconds", 0.0)
+        progress = Progress(self.batches, 5.0 if main else math.inf, earlier)
         callbacks = StepCallbacks(
             [
-                *([progress, Statistics(), guard] if steps else []),
+                *([progress, Statistics(), EpochGuard(self, progress)] * bool(steps)),
                 *([*callbacks, self.checkpoint] if main else []),
                 keras.callbacks.LambdaCallback(on_epoch_end=self._stop_together),
             ],
@@ -155,15 +146,10 @@ class NotFiniteError(FloatingPointError):
 class EpochGuard(keras.callbacks.Callback):
     """Orders an epoch's batches, saves within it, ends a run, finds a bad loss.
 
-    The state is saved at the checkpoint's intervals, at the end of an epoch before its
-    validation, and when the run is interrupted (see `zoo.training.fit.interrupts`).
-    None of this changes the training. Losses are read every `READ_EVERY` steps only.
-    The first one that is not finite, or beyond `LIMIT`, is reported, and no state is
-    saved after it.
-
-    Raises:
-        NotFiniteError: from a hook, if a loss or the weights are not finite.
-        Interrupted: from a hook, after SIGINT or SIGTERM.
+    The state is saved every `SAVE_EVERY` seconds, at the end of an epoch before its
+    validation, and when the run is interrupted. None of this changes the training.
+    Losses are read every `READ_EVERY` steps only. The first one that is not finite, or
+    beyond `LIMIT`, is reported, and no state is saved after it.
     """
 
     def __init__(self, loop: Loop, progress: Progress):
@@ -218,13 +204,7 @@ class EpochGuard(keras.callbacks.Callback):
         interrupts.release()
 
     def _due(self, step):
-        minutes, steps = self.checkpoint.minutes, self.checkpoint.steps
-        if steps is not None and step % steps == 0:
-            return True
-        # Several processes must read the same losses: saves by time wait for that.
-        ready = self.distribution.processes == 1 or len(self.losses) >= READ_EVERY
-        passed = time.monotonic() - self.saved
-        return ready and minutes is not None and passed >= 60 * minutes
+        return time.monotonic() >= self.saved + SAVE_EVERY
 
     def _save(self, step, **within):
         self._check_losses()
@@ -248,8 +228,7 @@ class EpochGuard(keras.callbacks.Callback):
             raise self._stop(f"The loss is {float(loss):g}", step)
 
     def _sound(self, loss):
-        loss = float(loss)
-        return math.isfinite(loss) and abs(loss) <= self.bound
+        return abs(float(loss)) <= self.bound  # NaN isn't
 
     def _stop(self, reason, step):
         found = read_statistics(self.model.optimizer, reset=False)

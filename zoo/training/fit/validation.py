@@ -9,8 +9,7 @@ import keras
 
 from zoo.analysis.evaluation import corpus_scores
 from zoo.decoding import BeamSearch, search_ids
-from zoo.training.batches.dataset import as_dataset
-from zoo.training.batches.padded_batches import PairBatches
+from zoo.training.batches.padded_batches import PairBatches, as_dataset
 from zoo.training.distribute import Distribution
 from zoo.training.fast.updates import averaged_weights
 from zoo.training.fit.checkpoint import get_generator, set_generator
@@ -28,40 +27,33 @@ class Validation(keras.callbacks.Callback):
     moving average if the optimizer keeps one.
 
     Args:
-        translator: a task that shares the trained backbone, or has a copy of it on one
-            device, and has a preprocessor.
-        sets: dict of name to `(sources, references)`: list of str, list of lists.
-        targets: dict of name to list of str, for the perplexity.
+        translator: a task that shares the trained backbone and has a preprocessor.
+        sets: dict of name to `(sources, references)`: list of str, list of lists. The
+            first references are those of the perplexity.
         samples: number of sentences of each set whose translations are shown.
         samples_path: file to which these are appended; see `append_samples`.
         language: code of the target's language, for BLEU; see `corpus_scores`.
         distribution: a `zoo.training.distribute.Distribution` of several devices.
-        trained: the trained backbone, whose weights a copy of the translator's gets
-            before each validation.
     """
 
     def __init__(
         self,
         translator: Any,
         sets: dict[str, tuple[list[str], list[list[str]]]],
-        targets: dict[str, list[str]],
         samples: int = 3,
         samples_path: str | Path | None = None,
         language: str = "",
         distribution: Distribution | None = None,
-        trained: Any = None,
     ):
         super().__init__()
-        self.language = language
-        self.translator, self.sets, self.samples = translator, sets, samples
-        self.samples_path, self.trained = samples_path, trained
+        self.translator, self.sets, self.language = translator, sets, language
+        self.samples, self.samples_path = samples, samples_path
         self.distribution = distribution or Distribution()
         preprocessor = translator.preprocessor
         self.ids = {name: preprocessor.encode(s) for name, (s, _) in sets.items()}
         sources = [ids for name in sets for ids in self.ids[name]]
-        labels = [
-            t for name in sets for t in preprocessor.encode_targets(targets[name])
-        ]
+        targets = [first for _, several in sets.values() for first, *_ in several]
+        labels = preprocessor.encode_targets(targets)
         # Few shapes: the first validation compiles each of them.
         self.batches = PairBatches(sources, labels, batch_size=64, buckets=4)
         with self.distribution.single_device():
@@ -75,9 +67,6 @@ class Validation(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         with averaged_weights(self.model), self.distribution.single_device():
-            copy = self.translator.backbone
-            if self.trained not in (None, copy):
-                copy.set_weights(self.trained.get_weights())
             self._validate(epoch, {} if logs is None else logs)
 
     def _validate(self, epoch, logs):
@@ -104,22 +93,15 @@ class Validation(keras.callbacks.Callback):
                     {"epoch": epoch + 1, "set": name, **sample}
                     for sample in make_samples(self.translator, texts, *pairs)
                 ]
-        logs.update({f"val_{name}": round(mean, 3) for name, mean in means.items()})
         if self.samples_path:
             append_samples(self.samples_path, samples)
+        logs.update({f"val_{name}": round(mean, 3) for name, mean in means.items()})
         shown = {"perplexity": logs["val_perplexity"], "greedy BLEU": logs["val_bleu"]}
         line = epoch_line(epoch, (self.params or {}).get("epochs"), logs, shown)
         print(line, file=sys.stderr, flush=True)
 
     def translate(self, name: str) -> tuple[list[list[int]], list[str], dict[str, Any]]:
-        """Translates a set by greedy search.
-
-        Args:
-            name: of the set.
-
-        Returns:
-            The translations' ids, their texts, and their `corpus_scores`.
-        """
+        """Translates a set by greedy search: ids, texts and their `corpus_scores`."""
         results = search_ids(self.translator, self.ids[name], BeamSearch(1, 0.0))
         ids = [best[0][0] for best in results]
         texts = self.translator.preprocessor.decode(ids)
@@ -127,12 +109,9 @@ class Validation(keras.callbacks.Callback):
 
 
 class Scores(keras.callbacks.Callback):
-    """Adds the scores of a function to the logs of each epoch, and shows them.
+    """Adds the numbers of `score` of the model to each epoch's logs, and shows them.
 
-    Args:
-        score: function of the model to a dict of numbers; the model has its averaged
-            weights if its optimizer keeps any. None for no scores.
-        say: function that shows a text.
+    The model has its averaged weights if its optimizer keeps any.
     """
 
     def __init__(

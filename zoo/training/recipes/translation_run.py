@@ -1,7 +1,6 @@
 """The training of a translator: its data, vocabulary, model, validation and card."""
 
 import hashlib
-import importlib.util
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +20,6 @@ from zoo.training.batches.padded_batches import PairBatches
 from zoo.training.config import ConfigurationError, refused_as
 from zoo.training.fit.averaging import EpochWeights, average_weights
 from zoo.training.fit.checkpoint import CheckpointError, Monitor, read_state
-from zoo.training.fit.progress import TensorBoard
 from zoo.training.fit.validation import Validation
 from zoo.training.losses import SmoothedCrossEntropy
 from zoo.training.recipes.translation_data import NamedCorpora, UserPairs
@@ -130,23 +128,19 @@ class Translation:
 
     # === Model ===
     def _build(self, augmentation):
-        run, distribution, scale = self.run, self.run.distribution, self.scale
+        run, scale = self.run, self.scale
         size = self.preprocessor.tokenizer.vocabulary_size()
         sizes = {"vocabulary_size": size, **scale.model}
-        with distribution.scope():
-            self.backbone = self.task.backbone_cls(**sizes)
-            run.copy_start(self.backbone)
-            # Trained on ids; the translator, with a preprocessor, shares it.
-            self.model = self.task(self.backbone, augmentation=augmentation)
-        with distribution.single_device():
-            copies = distribution.copies
-            decoded = self.task.backbone_cls(**sizes) if copies else self.backbone
-            self.translator = self.task(decoded, self.preprocessor)
+        self.backbone = self.task.backbone_cls(**sizes)
+        run.copy_start(self.backbone)
+        # Trained on ids; the translator, with a preprocessor, shares it.
+        self.model = self.task(self.backbone, augmentation=augmentation)
+        self.translator = self.task(self.backbone, self.preprocessor)
         self.epoch_weights = scale.average and EpochWeights(
             run.output / "epoch_weights", self.backbone, **scale.average
         )
-        if distribution.devices > 1:
-            run.say(f"data parallelism over {distribution}")
+        if run.distribution.devices > 1:
+            run.say(f"data parallelism over {run.distribution}")
 
     def train(self, callbacks: Sequence[Any] = ()) -> "Translation":
         """Trains to the last epoch, resuming from the last checkpoint if there is one.
@@ -159,21 +153,17 @@ class Translation:
         """
         run = self.run
         further = [self.epoch_weights] if self.epoch_weights else []
-        if all(map(importlib.util.find_spec, ("tensorboard", "tensorflow"))):
-            further.append(TensorBoard(run.output / "tensorboard", write_graph=False))
         run.fit(
             self.model,
             self.batches,
             SmoothedCrossEntropy(**self.scale.loss),
             Validation(
                 self.translator,
-                sets := self.data.validation,
-                {k: [first for first, *_ in refs] for k, (_, refs) in sets.items()},
+                self.data.validation,
                 self.scale.samples,
                 run.output / "samples.jsonl",
                 self.data.languages[1],
                 run.distribution,
-                self.backbone,
             ),
             Monitor("val_bleu", "max"),
             callbacks=[*callbacks, *further],
@@ -204,8 +194,6 @@ class Translation:
         run, tests = self.run, self.data.tests
         if self.epoch_weights:
             self._average()
-        elif run.distribution.devices > 1:
-            run.loop.checkpoint.load_best(self.translator.backbone)
         self.translator = run.save(self.translator)
         results = {name: self._score(name, *test) for name, test in tests.items()}
         if run.recipe.card and (run.text or self.scale.corpora):
@@ -232,10 +220,10 @@ class Translation:
 
     def _average(self):
         """Loads the average of the epochs' weights."""
-        paths, which = self.epoch_weights.paths(), self.epoch_weights.which
+        paths = self.epoch_weights.paths()
         with refused_as("average"):  # the run may have been trained without it
             average_weights(self.translator.backbone, paths)
-        self.run.weights = f"the mean of the {which} {len(paths)} epochs' weights"
+        self.run.weights = f"the mean of the last {len(paths)} epochs' weights"
         self.run.say(self.run.weights)
 
     def _card(self, results):

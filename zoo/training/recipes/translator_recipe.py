@@ -41,10 +41,10 @@ class Scale:
         patience: epochs without a better validation BLEU before training stops.
         buckets: number of padded shapes, each compiled once.
         pairs: number of generated pairs, if there are no corpora.
-        average: arguments of `EpochWeights`, such as `{"keep": 5, "which": "last"}`:
+        average: arguments of `EpochWeights`, such as `{"keep": 5}`:
             the preset then has the average of these epochs' weights, not the best
             epoch's.
-        samples: translations shown and kept after each epoch, for each validation set.
+        samples: translations shown after each epoch, for each validation set.
         source, target: languages of the corpora.
         allow_newer: whether a newer snapshot of a changing source is accepted; see
             `zoo.data.load`.
@@ -192,7 +192,7 @@ def multi30k(model: dict[str, Any], rate: float = 4e-3, **changes: Any) -> Scale
     `--set source=de --set target=en` trains the other direction. The weights are the
     mean of the last five epochs'.
     """
-    average = {"keep": 5, "which": "last"}
+    average = {"keep": 5}
     fields = {"epochs": 10, "vocabulary_size": 4000, "average": average}
     return small(model, rate, **{"corpora": (("multi30k", 1),), **fields, **changes})
 

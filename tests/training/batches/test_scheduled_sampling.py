@@ -4,7 +4,8 @@ from keras import ops
 
 from tests.harness import compiled, randomize, same_config
 from zoo.models import Luong, LuongTranslator, Transformer
-from zoo.training import ScheduledSampling, WordDropout
+from zoo.training import ScheduledSampling
+from zoo.training.batches.scheduled_sampling import _sample
 
 RNG = np.random.default_rng(2)
 SOURCE = RNG.integers(4, 20, (6, 5)).astype("int32")
@@ -22,29 +23,6 @@ def backbone():
     """Opinionated: it has one favourite next token nearly everywhere."""
     model = Luong(20, num_layers=1, hidden_dim=6, embedding_dim=5, window=2)
     return randomize(model, 4.0)
-
-
-# === Word dropout ===
-
-
-@pytest.mark.parametrize("side", ["source", "target"])
-def test_words_become_unknown_as_often_as_asked(side):
-    many = RNG.integers(4, 20, (100, 50)).astype("int32")
-    many[:, 0], many[:, -1] = 2, 0
-    layer = WordDropout(**{side: 0.3}, seed=1)
-    noisy = layer({"source_ids": many, "target_ids": many})
-    other = "target_ids" if side == "source" else "source_ids"
-    np.testing.assert_array_equal(ids(noisy, other), many)
-    found = ids(noisy, f"{side}_ids")
-    dropped = found == 1
-    np.testing.assert_array_equal(found[~dropped], many[~dropped])
-    assert dropped[:, 1:-1].mean() == pytest.approx(0.3, abs=0.03)
-    assert not dropped[:, [0, -1]].any()  # the start token and padding
-    again = ids(layer({"source_ids": many, "target_ids": many}), f"{side}_ids")
-    assert (again != found).any()
-
-
-# === Scheduled sampling ===
 
 
 def test_the_decays_are_the_papers():
@@ -115,45 +93,22 @@ def test_the_coin_is_tossed_for_every_token(backbone):
 
 
 def test_samples_follow_the_distribution():
-    layer = ScheduledSampling("exponential", 0.5)
     logits = np.log([0.5, 0.2, 0.05, 0.25]).astype("float32")
     draws = RNG.random(20000).astype("float32")
-    found = layer._sample(
-        np.tile(logits, (len(draws), 1)), ops.convert_to_tensor(draws)
-    )
+    found = _sample(np.tile(logits, (len(draws), 1)), ops.convert_to_tensor(draws))
     share = np.bincount(ops.convert_to_numpy(found), minlength=4) / len(draws)
     np.testing.assert_allclose(share, [0.5, 0.2, 0.05, 0.25], atol=0.01)
 
 
-# === In a translator ===
-
-
-def make_task(augmentation):
-    backbone = Luong(20, num_layers=1, hidden_dim=6, embedding_dim=5, window=2)
-    return LuongTranslator(backbone, augmentation=augmentation)
-
-
-def layers():
-    sampling = ScheduledSampling("linear", 0.5, c=0.1, seed=2)
-    return [WordDropout(0.2, 0.2, seed=1), sampling]
-
-
 @pytest.mark.once
-def test_nothing_changes_outside_of_training():
-    task = make_task([])
-    noisy = LuongTranslator(task.backbone, augmentation=layers())
-    clean = ops.convert_to_numpy(compiled(task)(INPUTS))
-    found = ops.convert_to_numpy(compiled(noisy)(INPUTS))
+def test_a_translator_samples_in_training_only_and_keeps_its_layers():
+    backbone = Luong(20, num_layers=1, hidden_dim=6, embedding_dim=5, window=2)
+    layer = ScheduledSampling("linear", 0.5, c=0.1, seed=2)
+    clean = ops.convert_to_numpy(compiled(LuongTranslator(backbone))(INPUTS))
+    task = LuongTranslator(backbone, augmentation=[layer])
+    found = ops.convert_to_numpy(compiled(task)(INPUTS))
     np.testing.assert_array_equal(found, clean)
-    assert (ops.convert_to_numpy(noisy(INPUTS, training=True)) != clean).any()
-    assert "augmentation" not in task.get_config()
-
-
-def test_augmentation_survives_serialization():
-    for layer in layers():
-        same_config(layer)
-    copy = LuongTranslator.from_config(make_task(layers()).get_config())
-    assert [layer.get_config() for layer in copy.augmentation] == [
-        {**layer.get_config(), "name": new.name}
-        for layer, new in zip(layers(), copy.augmentation, strict=True)
-    ]
+    assert (ops.convert_to_numpy(task(INPUTS, training=True)) != clean).any()
+    same_config(layer)
+    (copy,) = LuongTranslator.from_config(task.get_config()).augmentation
+    assert copy.get_config() == {**layer.get_config(), "name": copy.name}

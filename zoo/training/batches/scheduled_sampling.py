@@ -1,6 +1,6 @@
-"""Data augmentation on input ids: word dropout and scheduled sampling.
+"""Scheduled sampling, which changes the ids that a decoder reads in training.
 
-A translator takes these layers as `augmentation=`, and applies them in training only.
+A translator takes such layers as `augmentation=`, and applies them in training only.
 """
 
 import math
@@ -9,69 +9,8 @@ from typing import Any
 import keras
 from keras import ops
 
-from zoo.checks import one_of, rate
-from zoo.ids import END_ID, PAD_ID, UNKNOWN_ID
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class WordDropout(keras.layers.Layer):
-    """Replaces each input token by the unknown token with some probability.
-
-    Each place is drawn independently (Iyyer et al. 2015, section 3.3, who leave dropped
-    words out of an average; Bowman et al. 2016, section 3.1, who use the unknown token
-    as here). Padding and the start token stay, as do the labels.
-
-    Args:
-        source: probability of a source token, in [0, 1).
-        target: probability of a target token that the decoder reads, in [0, 1).
-        seed: random seed.
-
-    Call arguments:
-        inputs: dict of `source_ids` (B, S) and `target_ids` (B, T).
-        model: not used.
-
-    Returns:
-        The dict with other ids.
-
-    Raises:
-        ValueError: for a probability outside [0, 1).
-
-    Example:
-        >>> import numpy as np
-        >>> ids = np.array([[2, 7, 8, 0]])
-        >>> noisy = WordDropout(target=0.5)({"source_ids": ids, "target_ids": ids})
-        >>> bool((keras.ops.convert_to_numpy(noisy["source_ids"]) == ids).all())
-        True
-    """
-
-    def __init__(
-        self,
-        source: float = 0.0,
-        target: float = 0.0,
-        seed: int | None = None,
-        **kwargs: Any,
-    ):
-        super().__init__(**kwargs)
-        self.source, self.target = rate("source", source), rate("target", target)
-        self.seed = seed
-        self.generator = keras.random.SeedGenerator(seed)
-        self.built = True
-
-    def call(self, inputs: dict[str, Any], model: Any = None) -> dict[str, Any]:
-        changed = dict(inputs)
-        rates = {"source_ids": self.source, "target_ids": self.target}
-        for name, probability in rates.items():
-            if probability:
-                ids = ops.cast(inputs[name], "int32")
-                draw = keras.random.uniform(ops.shape(ids), seed=self.generator)
-                drop = ops.logical_and(draw < probability, ids > END_ID)
-                changed[name] = ops.where(drop, UNKNOWN_ID, ids)
-        return changed
-
-    def get_config(self) -> dict[str, Any]:
-        config = {"source": self.source, "target": self.target, "seed": self.seed}
-        return {**super().get_config(), **config}
-
+from zoo.checks import one_of
+from zoo.ids import PAD_ID
 
 DECAYS = ("linear", "exponential", "inverse_sigmoid")
 
@@ -183,21 +122,22 @@ class ScheduledSampling(keras.layers.Layer):
         def body(step, mixed, state):
             token = ops.take(mixed, step, axis=1)
             logits, state, _ = model.step(token, state, memory)
-            sample = self._sample(logits, ops.take(draws, step, axis=1))
+            sample = _sample(logits, ops.take(draws, step, axis=1))
             here = ops.logical_and(places == step + 1, sampled)
             return step + 1, ops.where(here, sample[:, None], mixed), state
 
         first, state = ops.zeros((), dtype="int32"), model.start_for(memory, time)
         return ops.while_loop(unfinished, body, (first, ids, state))[1]
 
-    def _sample(self, logits, draws):
-        """Draws tokens `(B,)` by the cumulative distribution."""
-        logits = ops.cast(logits, "float32")
-        heights = ops.cumsum(ops.softmax(logits), axis=-1)
-        below = heights <= draws[:, None] * heights[:, -1:]
-        ids = ops.sum(ops.cast(below, "int32"), axis=-1)
-        return ops.minimum(ids, logits.shape[-1] - 1)
-
     def get_config(self) -> dict[str, Any]:
         names = ("decay", "k", "c", "least", "seed")
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}
+
+
+def _sample(logits, draws):
+    """Draws tokens `(B,)` by the cumulative distribution."""
+    logits = ops.cast(logits, "float32")
+    heights = ops.cumsum(ops.softmax(logits), axis=-1)
+    below = heights <= draws[:, None] * heights[:, -1:]
+    ids = ops.sum(ops.cast(below, "int32"), axis=-1)
+    return ops.minimum(ids, logits.shape[-1] - 1)
