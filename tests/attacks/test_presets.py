@@ -3,7 +3,6 @@ loads as what it is; nothing in it is run."""
 
 import contextlib
 import json
-import os
 import random
 import shutil
 
@@ -11,7 +10,6 @@ import keras
 import pytest
 
 import zoo
-from tests.attacks.rounds import SEEDS
 from tests.presets_for_tests import FACTS, save_translator
 from zoo.presets.card import PresetError, loaded_files
 from zoo.presets.pages import write_card
@@ -60,12 +58,9 @@ def load(folder):
     return zoo.load(folder).translate(["a dog", "die katze"])
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize(
-    "name", ["assets/tokenizer/vocabulary.spm", "model.weights.h5"]
-)
-def test_a_file_that_no_card_covers(copy, name, seed):
-    draw = random.Random(seed)
+@pytest.mark.parametrize("name", [TOKENIZER, "model.weights.h5"])
+def test_a_file_that_no_card_covers(copy, name):
+    draw = random.Random(0)
     for _ in range(10):
         folder = copy()
         path = folder / name
@@ -78,10 +73,9 @@ def test_a_file_that_no_card_covers(copy, name, seed):
         # What still is a model, if another one, is used.
 
 
-@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", ["config.json", "task.json"])
-def test_a_configuration_that_no_card_covers(copy, name, seed):
-    draw = random.Random(seed)
+def test_a_configuration_that_no_card_covers(copy, name):
+    draw = random.Random(0)
     for attempt in range(12):
         folder = copy()
         path = folder / name
@@ -108,9 +102,8 @@ def test_a_configuration_that_no_card_covers(copy, name, seed):
                 task.translate("a dog")
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_every_file_that_a_card_covers(copy, seed):
-    draw = random.Random(seed)
+def test_every_file_that_a_card_covers(copy):
+    draw = random.Random(0)
     names = loaded_files(copy())
     assert len(names) > 4
     for name in names:
@@ -134,13 +127,6 @@ def test_links_are_followed_to_what_they_hide(copy, tmp_path):
     (tmp_path / "elsewhere" / "tokenizer" / "more.txt").write_text("")
     with pytest.raises(PresetError, match="assets/tokenizer/more.txt"):
         zoo.load(folder)
-    os.remove(tmp_path / "elsewhere" / "tokenizer" / "more.txt")
-    for target in (folder / "assets", "/usr"):  # endless, and large
-        link = tmp_path / "elsewhere" / "more"
-        link.symlink_to(target)
-        with pytest.raises(PresetError, match="assets/more .* a folder, received a l"):
-            zoo.load(folder)
-        link.unlink()
 
 
 def test_code_beside_a_preset_is_never_run(copy, monkeypatch):

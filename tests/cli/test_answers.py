@@ -172,30 +172,6 @@ def test_generate_draws_words_by_a_seed(made, options, capsys):
     assert any(run("--seed", str(seed)) != first for seed in range(1, 5))
 
 
-def test_the_draws_of_an_export_go_on_from_batch_to_batch(
-    tmp_path, monkeypatch, capsys
-):
-    class Writer:
-        task_name = "generate"
-
-        def generate(self, texts, seed, **options):
-            calls.append(options)
-            return [f"{text} {seed.integers(10**9)}" for text in texts]
-
-    calls = []
-    (tmp_path / "manifest.json").write_text("{}")
-    monkeypatch.setattr(
-        zoo.serving.runtime, "load", lambda path: Writer(), raising=False
-    )
-    command = ["generate", str(tmp_path), "a", "b", "c", "--batch-size=2"]
-    outputs = []
-    for _ in range(2):
-        assert main([*command, "--top-k=4", "--max-length=9"]) == 0
-        outputs.append(capsys.readouterr().out.splitlines())
-    assert calls == [{"top_k": 4, "max_length": 9}] * 4  # batches
-    assert len(set(outputs[0])) == 3 and outputs[0] == outputs[1]
-
-
 # === Images ===
 
 

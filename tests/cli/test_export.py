@@ -24,18 +24,19 @@ pytestmark = [
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_a_preset_is_exported_from_any_backend(preset, tmp_path, monkeypatch, capfd):
+def test_a_preset_is_exported_from_any_backend(tmp_path, monkeypatch, capfd):
     """The whole way, in this process or, under the others, in one of TensorFlow's."""
     pytest.importorskip("tensorflow_text", reason="an export needs it")
+    preset = save_translator(tmp_path / "tiny")
     # What the child must find is not necessarily where this process found it.
     monkeypatch.chdir(tmp_path)
     assert main(["export", str(preset), "out"]) == 0
     out, err = capfd.readouterr()
-    assert out == f"{Path('out/tiny_tagger/1')}\n"
+    assert out == f"{Path('out/tiny/1')}\n"
     backend = keras.backend.backend()
     switched = f"Keras uses {backend}: exporting in a process with tensorflow"
     assert (switched in err) == (backend != "tensorflow")
-    file = tmp_path / "out/tiny_tagger/1/assets.extra/zoo.json"
+    file = tmp_path / "out/tiny/1/manifest.json"
     assert json.loads(file.read_text())["preset"] == digest(preset)
 
 

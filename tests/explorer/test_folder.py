@@ -172,13 +172,6 @@ def test_files_are_served(served, path, kind):
         assert answer.content == (STATIC / (path or "index.html")).read_bytes()
 
 
-@pytest.mark.backend_free
-def test_an_address_in_use_is_refused():
-    with static_server(STATIC, port=0) as server:
-        with pytest.raises(OSError, match="in use"):
-            static_server(STATIC, port=server.server_port)
-
-
 # === Bundled presets ===
 
 TRANSLATORS = [card.name for card in list_presets() if card.task == "translate"]

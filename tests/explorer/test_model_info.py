@@ -52,12 +52,6 @@ def test_what_can_be_drawn(name, attention, window, heads, feeding):
     assert (info["page"], info["lesson"]) == ("", None)
 
 
-def test_hard_attention_has_an_equation_of_its_own(tmp_path):
-    content = {"class_name": "ShowAttendTell", "config": {"attention": "hard"}}
-    (tmp_path / "config.json").write_text(json.dumps(content))
-    assert model_info(tmp_path, "mine")["equation"] == "show_attend_tell_hard"
-
-
 def test_of_another_class_nothing_is_known(tmp_path):
     config = {"class_name": "Mine", "config": {"hidden_dim": 4}}
     (tmp_path / "config.json").write_text(json.dumps(config))

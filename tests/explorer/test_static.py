@@ -30,17 +30,6 @@ def test_the_build_is_that_of_the_source(tmp_path):
     assert not [path for path in built if built[path] != kept[path]], "make explorer"
 
 
-def test_types_are_right():
-    node = need_node()
-    done = subprocess.run(
-        [node, "node_modules/typescript/bin/tsc", "--noEmit"],
-        cwd=EXPLORER,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout
-
-
 def test_the_page_is_strict_and_small():
     page = (STATIC / "index.html").read_text("utf-8")
     policy = re.search('Content-Security-Policy[^>]*content="([^"]*)"', page)[1]

@@ -12,7 +12,6 @@ from zoo.models import (
     Bahdanau,
     LSTMNEncoderDecoder,
     Luong,
-    Seq2Seq,
     ShowAttendTell,
     Transformer,
 )
@@ -83,19 +82,6 @@ def test_the_model_s_own_weights_change_nothing(name):
     close(got, logits)
     other, *_ = what_if.step(model, TOKENS[:2], state, memory, given[:, ::-1].copy())
     assert np.abs(to_numpy(other) - to_numpy(logits)).max() > 1e-3
-
-
-@pytest.mark.once
-@pytest.mark.parametrize("name", ["local_p", "transformer"])  # weights, and heads
-def test_given_weights_are_those_of_every_hypothesis(name):
-    model = randomize(MODELS[name]())
-    given = none_given(model)
-    given[0, ..., 3], given[0, ..., 1], given[1, ..., 2] = 0.75, 0.25, 1.0
-    (logits, _, weights, details), own = step(model, given)
-    close(weights, (given[:, 0, 0] if given.ndim > 2 else given).repeat(3, axis=0))
-    assert np.abs(to_numpy(logits) - to_numpy(own[0])).max() > 1e-3
-    if name == "transformer":
-        close(details.heads, given.repeat(3, axis=0))
 
 
 @pytest.mark.once
@@ -176,16 +162,6 @@ def test_details_are_those_of_an_alignment(name):
 
 
 @pytest.mark.once
-def test_heads_are_those_whose_mean_is_the_alignment():
-    model = randomize(MODELS["transformer"]())
-    (_, _, weights, details), _ = step(model, none_given(model))
-    heads = to_numpy(details.heads)
-    assert heads.shape == (6, 2, 2, 7)
-    close(heads[:, -1].mean(axis=1), weights)
-    close(heads.sum(axis=-1), np.ones((6, 2, 2)))
-
-
-@pytest.mark.once
 @pytest.mark.parametrize("name", ["lstmn", "shallow"])
 def test_what_is_recalled_is_the_past(name):
     model = randomize(MODELS[name]())
@@ -199,11 +175,3 @@ def test_what_is_recalled_is_the_past(name):
         assert recalled.shape == (2, 5)  # room for four steps, and the start
         assert (recalled[:, : t + 1] > 0).all() and (recalled[:, t + 1 :] == 0).all()
         close(recalled.sum(axis=-1), np.ones(2))
-
-
-@pytest.mark.once
-def test_a_model_without_attention_has_nothing_to_show():
-    model = randomize(Seq2Seq(13, num_layers=1, **SIZES))
-    (*_, details), _ = step(model, np.zeros(SOURCE.shape, "float32"))
-    assert details == what_if.Details()
-    assert not what_if.has_window(model)

@@ -81,7 +81,7 @@ MAKERS = {
     "tagger": make_tagger,
     "captioner": make_captioner,
 }
-LIMITS = dict.fromkeys(("translator", "captioner"), {"beam_size": 4})  # of exports
+SAVED = "translator", "captioner"  # that have SavedModels
 
 
 @pytest.fixture(scope="session")
@@ -117,8 +117,8 @@ def saved(tasks, tmp_path_factory):
     """The folder of the models' folders, each of which has a version 1."""
 
     def make(folder):
-        for name, task in tasks.items():
-            task.export_savedmodel(folder / name, **LIMITS.get(name, {}))
+        for name in SAVED:
+            tasks[name].export_savedmodel(folder / name, beam_size=4)
 
     return made_once(tmp_path_factory, "saved", make)
 
@@ -172,7 +172,7 @@ def signatures(saved):
             key: functools.partial(run, spec) for key, spec in specs if key[:2] != "__"
         }
 
-    return {name: load(name) for name in MAKERS}
+    return {name: load(name) for name in SAVED}
 
 
 def strings(values):

@@ -16,14 +16,13 @@ import keras
 import numpy as np
 import pytest
 
-from tests.attacks.rounds import ROUNDS
 from tests.training.small_run import read_arrays, read_log
 
 ROOT = Path(__file__).parents[2]
 # To kill at other moments, or at those of a failure again.
 SEED = int(os.environ.get("ZOO_KILL_SEED", random.randrange(10**6)))
 # A start costs most where the step is compiled.
-KILLS = {"torch": 20, "jax": 5, "tensorflow": 5}[keras.backend.backend()] * ROUNDS
+KILLS = {"torch": 20, "jax": 5, "tensorflow": 5}[keras.backend.backend()]
 
 
 class Runs:

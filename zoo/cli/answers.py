@@ -174,12 +174,8 @@ def generate(arguments: argparse.Namespace) -> None:
     options = {"max_length": arguments.max_length} if arguments.max_length else {}
     if hasattr(task, "compile"):
         task.compile(sampler=_sampler(arguments, task.backbone.vocabulary_size))
-    else:  # an export, which runs without Keras's samplers
-        import numpy as np
-
-        # One generator, so that the draws go on from a batch to the next.
-        seed = np.random.default_rng(arguments.seed)
-        options |= {**given(arguments, _SAMPLING), "seed": seed}
+    elif given(arguments, _SAMPLING):
+        raise BadInput("an export writes the likeliest word; --engine keras samples")
     size = arguments.batch_size
 
     def work(lines):

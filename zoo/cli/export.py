@@ -205,14 +205,11 @@ def _served(asked, folder):
 
 def _exported_from(model):
     """Returns the digest of the preset of a model's newest version, or None."""
-    from zoo.serving import read_metadata, versions
-    from zoo.serving.export.manifest import MANIFEST, read_manifest
+    from zoo.serving import read_manifest, versions
 
     if not (found := versions(model)):
         return None
-    version = model / str(found[-1])
-    read = read_manifest if (version / MANIFEST).is_file() else read_metadata
-    return read(version).get("preset")
+    return read_manifest(model / str(found[-1])).get("preset")
 
 
 # === The explorer ===

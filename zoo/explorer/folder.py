@@ -71,21 +71,14 @@ def _entry(info, graphs, name):
 
 
 # === Its server ===
-def static_server(
-    folder: StrPath, host: str = "127.0.0.1", port: int = 8650
-) -> http.server.ThreadingHTTPServer:
-    """Returns a server of one folder, whose `serve_forever` answers GET and HEAD.
-
-    Args:
-        folder: that of `write_folder`, which may write it later.
-        host: the address to listen at.
-        port: the port; 0 for a free one.
+def static_server(folder: StrPath, port: int) -> http.server.ThreadingHTTPServer:
+    """Returns a server of one folder for this machine, at a port; 0 for a free one.
 
     Raises:
-        OSError: if the address cannot be used.
+        OSError: if the port cannot be used.
     """
     handler = functools.partial(_Handler, directory=str(folder))
-    return http.server.ThreadingHTTPServer((host, port), handler)
+    return http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
 
 
 class _Handler(http.server.SimpleHTTPRequestHandler):

@@ -63,8 +63,7 @@ def step(
         for place, layer in enumerate(_multi_head(backbone)):
             change(layer, attend=_attend_by_head(layer, attention[:, place], heads))
         for cell in _lstmn(backbone):
-            read, recall = _read(cell, attention), _recall(cell, recalled)
-            change(cell, read=read, recall=recall)
+            change(cell, attend=_attend_in_lstmn(cell, attention, recalled))
         if single is not None:
             change(single, attend=_attend(single, attention))
         if window is not None and has_window(backbone):
@@ -168,11 +167,14 @@ def _attend_by_head(layer, attention, heads):
     return attend
 
 
-def _read(cell, attention):
-    own = cell.read
+def _attend_in_lstmn(cell, attention, recalled):
+    own = cell.attend
 
-    def read(query, source, u):
-        found, weights = own(query, source, u)  # (R, d) and (R, S)
+    def attend(query, source, vector):
+        found, weights = own(query, source, vector)  # (R, 2 units) and (R, S)
+        if vector == "v":  # on the tape
+            recalled.append(weights)
+            return found, weights
         shape = (ops.shape(attention)[0], -1, ops.shape(weights)[-1])
         weights, is_given = _given(attention, ops.reshape(weights, shape))
         size = found.shape[-1]
@@ -180,18 +182,7 @@ def _read(cell, attention):
         found = ops.where(is_given, weighted_sum(weights, source["values"]), found)
         return ops.reshape(found, (-1, size)), ops.reshape(weights, (-1, shape[-1]))
 
-    return read
-
-
-def _recall(cell, recalled):
-    own = cell.recall
-
-    def recall(*arguments):
-        found, weights = own(*arguments)
-        recalled.append(weights)
-        return found, weights
-
-    return recall
+    return attend
 
 
 @contextlib.contextmanager

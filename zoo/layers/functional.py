@@ -78,7 +78,7 @@ def flatten_leading(x: Tensor) -> Tensor:
     Where a kernel's gradient sums over two axes, JAX's compiler writes transposed
     copies of the gradient from above.
     """
-    return ops.reshape(x, (-1, x.shape[-1]))
+    return ops.reshape(x, (-1, ops.shape(x)[-1]))  # it may be dynamic
 
 
 def linear(x: Tensor, kernel: Tensor) -> Tensor:

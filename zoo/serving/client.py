@@ -30,7 +30,7 @@ class Client:
     Args:
         address: `"localhost:8500"` for gRPC, `"http://localhost:8501"` for REST, which
             has TLS by `"https://…"`.
-        model: name of the model; None if each call names it.
+        model: name of the model.
         version: the model's version. Default: the newest.
         timeout: seconds for an answer; a long list is several requests.
         retries: how often to resend a request while the server is unavailable: after
@@ -55,7 +55,7 @@ class Client:
     def __init__(
         self,
         address: str,
-        model: str | None = None,
+        model: str,
         version: int | None = None,
         timeout: float = 10.0,
         retries: int = 6,
@@ -80,39 +80,38 @@ class Client:
         self._transport.close()
 
     # === Translators ===
-    def translate(self, texts: Texts, model: str | None = None) -> Any:
+    def translate(self, texts: Texts) -> Any:
         """Returns the best translation of each text: str."""
-        return self._ask("translate", "translate", model, _best, texts)
+        return self._ask("translate", "translate", _best, texts)
 
-    def greedy(self, texts: Texts, model: str | None = None) -> Any:
+    def greedy(self, texts: Texts) -> Any:
         """Returns the translation of greedy search, the fastest: str."""
-        return self._ask("translate", "greedy", model, _best, texts)
+        return self._ask("translate", "greedy", _best, texts)
 
-    def translate_n_best(self, texts: Texts, model: str | None = None) -> Any:
+    def translate_n_best(self, texts: Texts) -> Any:
         """Returns the best translations of each text: a list of `(str, score)`."""
-        return self._ask("translate", "translate_n_best", model, _several, texts)
+        return self._ask("translate", "translate_n_best", _several, texts)
 
-    def align(self, texts: Texts, model: str | None = None) -> Any:
+    def align(self, texts: Texts) -> Any:
         """Returns the alignment of each text's translation.
 
         Returns:
             A dict of `text`, `score`, `tokens`, `source_tokens` and `alignment`, a
             NumPy array of tokens × source tokens.
         """
-        return self._ask("translate", "align", model, _aligned, texts)
+        return self._ask("translate", "align", _aligned, texts)
 
     # === Captioners ===
-    def caption(self, images: Any, model: str | None = None) -> Any:
+    def caption(self, images: Any) -> Any:
         """Returns the best caption of each image: str.
 
-        For a captioner's signatures `greedy` and `score` use `predict`.
+        For a captioner's other signatures use `predict`.
 
         Args:
             images: one image, or a list of them: a path or the bytes of a file, both
                 sent as they are, or a PIL image or an array as
                 `zoo.models.ShowAttendTellCaptioner.caption` takes them, which Pillow
                 makes a PNG of. All are in memory before the first is sent.
-            model: the model's name. Default: the client's.
 
         Raises:
             TypeError, ValueError, FileNotFoundError, ImportError: as from the
@@ -120,57 +119,39 @@ class Client:
             ServingError: INVALID_ARGUMENT for what is no image; from a batching model
                 server also if an image of another request in the batch is none.
         """
-        return self._ask("caption", "caption", model, _best, images)
-
-    def caption_n_best(self, images: Any, model: str | None = None) -> Any:
-        """Returns the best captions of each image: a list of `(str, score)`."""
-        return self._ask("caption", "caption_n_best", model, _several, images)
-
-    def align_caption(self, images: Any, model: str | None = None) -> Any:
-        """Returns the attention of each image's caption.
-
-        Returns:
-            A dict of `text`, `score`, `tokens`, and `alignment`, a NumPy array of
-            tokens × rows × columns of the grid of places.
-        """
-        return self._ask("caption", "align", model, _aligned, images)
+        return self._ask("caption", "caption", _best, images)
 
     # === Other models ===
-    def generate(self, texts: Texts, model: str | None = None) -> Any:
+    def generate(self, texts: Texts) -> Any:
         """Returns each text with a language model's continuation: str."""
-        return self._ask("generate", "generate", model, itemgetter("text"), texts)
+        return self._ask("generate", "generate", itemgetter("text"), texts)
 
-    def score(
-        self, texts: Texts, targets: Texts | None = None, model: str | None = None
-    ) -> Any:
+    def score(self, texts: Texts, targets: Texts | None = None) -> Any:
         """Returns log-probabilities: float.
 
         Without `targets`, those of the texts under a language model; with them, those
         of the targets under a translator, given the texts as sources.
         """
         if targets is None:
-            return self._ask("generate", "score", model, _log_probability, texts)
+            return self._ask("generate", "score", _log_probability, texts)
         if isinstance(texts, str) != isinstance(targets, str):
             raise TypeError(
                 "texts and targets must both be a str, or both a list. "
                 f"Received: {reprlib.repr(targets)}"
             )
-        return self._ask("translate", "score", model, _log_probability, texts, targets)
+        return self._ask("translate", "score", _log_probability, texts, targets)
 
-    def tag(self, texts: Texts, model: str | None = None) -> Any:
+    def tag(self, texts: Texts) -> Any:
         """Returns the words of each text and their tags: a list of `(word, tag)`."""
-        return self._ask("tag", "tag", model, _tagged, texts)
+        return self._ask("tag", "tag", _tagged, texts)
 
-    def classify(self, texts: Texts, model: str | None = None) -> Any:
+    def classify(self, texts: Texts) -> Any:
         """Returns the most probable class of each text: str."""
-        return self._ask("classify", "classify", model, itemgetter("class"), texts)
+        return self._ask("classify", "classify", itemgetter("class"), texts)
 
     # === Any signature ===
     def predict(
-        self,
-        inputs: dict[str, Iterable[Any]],
-        signature: str = "serving_default",
-        model: str | None = None,
+        self, inputs: dict[str, Iterable[Any]], signature: str = "serving_default"
     ) -> list[dict[str, Any]]:
         """Returns the raw outputs of a signature.
 
@@ -178,7 +159,6 @@ class Client:
             inputs: input name -> texts, or the bytes of files if the name ends in
                 "_bytes"; all inputs need equally many.
             signature: name of the signature.
-            model: name of the model. Default: the client's.
 
         Returns:
             A dict for each row: output name -> a str, a number or an array, padded as
@@ -188,9 +168,9 @@ class Client:
             ServingError: if the server gives no answer, or one that is not an array of
                 strings or numbers for each row.
         """
-        return self._predict(inputs, signature, model, {})
+        return self._predict(inputs, signature, {})
 
-    def _ask(self, task, signature, model, read, *values):
+    def _ask(self, task, signature, read, *values):
         """Returns what `read` makes of each row of the outputs of a signature."""
         names, expected = SIGNATURES[task][signature]
         if takes_bytes(names[0]):
@@ -198,26 +178,21 @@ class Client:
             values = (contents,)
         elif single := isinstance(values[0], str):
             values = [[text] for text in values]
-        inputs = dict(zip(names, values, strict=True))
-        rows = self._predict(inputs, signature, model, expected)
+        rows = self._predict(dict(zip(names, values, strict=True)), signature, expected)
         try:
             results = [read(row) for row in rows]
         except ValueError as error:
             raise ServingError("INTERNAL", f"{self.address} {error}") from None
         return results[0] if single else results
 
-    def _predict(self, inputs, signature, model, expected):
+    def _predict(self, inputs, signature, expected):
         """Returns `predict`'s rows, of the `expected` outputs if there are any."""
-        spec = {"name": model or self.model, "signature_name": signature}
+        spec = {"name": self.model, "signature_name": signature}
         spec |= {} if self.version is None else {"version": self.version}
-        if not spec["name"]:
-            raise ValueError(f"`model` must name a model. Received: {model!r}")
         inputs = {name: _checked(values, name) for name, values in inputs.items()}
         counts = {name: len(values) for name, values in inputs.items()}
         if len(set(counts.values())) != 1:
-            raise ValueError(
-                f"All inputs must have equally many texts. Received: {counts}"
-            )
+            raise ValueError(f"All inputs need equally many rows. Received: {counts}")
         rows = []
         for batch in _batches(zip(*inputs.values(), strict=True), self.batch_size):
             columns = map(list, zip(*batch, strict=True))
@@ -228,7 +203,7 @@ class Client:
                 found = {name: (str(x.dtype), x.shape) for name, x in outputs.items()}
                 raise ServingError(
                     "INTERNAL",
-                    f"{self.address} should answer {spec['name']}'s {signature} with "
+                    f"{self.address} should answer {self.model}'s {signature} with "
                     f"{len(batch)} rows of {expected or 'outputs'}, received "
                     f"{reprlib.repr(found)}",
                 )
@@ -313,20 +288,20 @@ def _best(row):
 
 
 def _several(row):
-    texts = row["translations" if "translations" in row else "captions"]
-    return _found(texts, row["scores"])
+    return _found(row["translations"], row["scores"])
 
 
 def _aligned(row):
-    found = {"text": _best(row), "score": float(row["score"])}
-    found["tokens"] = _filled(row["tokens"])
-    alignment = row["alignment"][: len(found["tokens"])]
-    if "source_tokens" in row:
-        found["source_tokens"] = _filled(row["source_tokens"])
-        # JSON doesn't show how long the rows of nothing are.
-        alignment = alignment.reshape(len(alignment), len(row["source_tokens"]))
-        alignment = alignment[:, : len(found["source_tokens"])]
-    return {**found, "alignment": alignment}
+    tokens, sources = _filled(row["tokens"]), _filled(row["source_tokens"])
+    # JSON doesn't show how long the rows of nothing are.
+    weights = row["alignment"].reshape(len(row["tokens"]), len(row["source_tokens"]))
+    return {
+        "text": _best(row),
+        "score": float(row["score"]),
+        "tokens": tokens,
+        "source_tokens": sources,
+        "alignment": weights[: len(tokens), : len(sources)],
+    }
 
 
 def _tagged(row):

@@ -86,8 +86,9 @@ class TextTask(TextFitMixin, Presets):
             `pathlib.Path` of the version's folder, such as `exports/luong_local/1`.
 
         Raises:
-            ValueError: for a limit that the task does not have, or without a
-                preprocessor.
+            TypeError: for another task than a translator or captioner, which have ONNX
+                exports (`zoo.serving.export_onnx`), or for another limit.
+            ValueError: for a limit out of range, or without a preprocessor.
             RuntimeError: under another backend than TensorFlow's.
             ImportError: if a package is missing.
         """

@@ -15,7 +15,7 @@ TAGGER_FILE = "tagger.json"
 Vocabulary = Sequence[str]
 Words = Sequence[Sequence[str]]
 
-# Character sets in a notation that TensorFlow's RE2 reads too (graph_words.py).
+# Character sets.
 SPACE = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 LETTERS = r"\p{L}\p{N}_"  # a word begins with one
 MARKS = "\\p{M}\u200c\u200d"  # accents, vowel signs and joiners, inside a word

@@ -121,9 +121,7 @@ def test_captions_end_at_the_limit(tasks):
     import tensorflow as tf
 
     captioner = tasks["captioner"]
-    limits = {"max_length": 3, "beam_size": 2}
-    signatures = make_signatures(captioner, **limits)
-    assert signatures.limits == {**limits, "length_penalty": 1.0}
+    signatures = make_signatures(captioner, max_length=3, beam_size=2)
     function, _ = trace(signatures, "caption")
     found = function(image_bytes=tf.constant(images.encode_images(IMAGES)[0]))
     wanted = captioner.caption(IMAGES, beam_size=2, max_length=3)

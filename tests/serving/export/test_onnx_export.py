@@ -71,20 +71,6 @@ def make_show_attend_tell(task, attention):
 
 
 @needs_tensorflow
-@pytest.mark.long
-def test_show_attend_tell_over_text_is_a_translator(task, tmp_path):
-    translator = make_show_attend_tell(task, "soft")
-    found = runtime.load(export_onnx(translator, tmp_path / "xu"))
-    options = {"beam_size": 3, "max_length": 9, "return_details": True}
-    wanted = translator.translate(TEXTS, **options)
-    assert len({record.text for record in wanted}) > 1
-    for record, other in zip(found.translate(TEXTS, **options), wanted, strict=True):
-        assert record.tokens == other.tokens
-        assert record.score == pytest.approx(other.score, abs=1e-3)
-        np.testing.assert_allclose(record.alignment, other.alignment, atol=1e-4)
-
-
-@needs_tensorflow
 def test_an_operation_that_onnx_lacks_is_named(task, tmp_path):
     with pytest.raises(ValueError, match="cannot be exported to ONNX: .*'step'.*Bitc"):
         export_onnx(make_show_attend_tell(task, "hard"), tmp_path / "xu")
@@ -136,7 +122,7 @@ def test_smaller_graphs_still_translate(task, version, tmp_path, quantize):
 
 @needs_tensorflow
 def test_what_is_not_exported(task, tmp_path):
-    with pytest.raises(TypeError, match="of zoo.models. Received: Luong"):
+    with pytest.raises(TypeError, match="of zoo.models.*Received: Luong"):
         export_onnx(task.backbone, tmp_path / "out")
     with pytest.raises(ValueError, match="`quantize` must be one of"):
         export_onnx(task, tmp_path / "out", quantize="int4")

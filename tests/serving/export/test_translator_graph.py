@@ -29,22 +29,6 @@ def operations(function):
     return {node.op for node in nodes} - {part.signature.name for part in inner}
 
 
-def test_log_probabilities_of_some_positions_at_a_time(monkeypatch):
-    import tensorflow as tf
-
-    from zoo.serving.export import search_signatures
-
-    monkeypatch.setattr(search_signatures, "SCORED_TOGETHER", 3)
-    log_probability = search_signatures.log_probability
-    features = np.random.default_rng(1).normal(size=(4, 5, 6)).astype("float32")
-    labels = np.array([[3, 1, 0, 0, 0], [2] * 5, [0] * 5, [1, 5, 4, 0, 0]])
-    wanted = features - np.log(np.exp(features).sum(-1, keepdims=True))
-    wanted = np.take_along_axis(wanted, labels[..., None], -1)[..., 0]
-    wanted = (wanted * (labels > 0)).sum(1)
-    graph = tf.function(lambda x: log_probability(x, labels, lambda y: y))
-    np.testing.assert_allclose(graph(features), wanted, rtol=1e-5)
-
-
 # Luong's is served in the other files; the rest, under TensorFlow alone, takes a while.
 OTHERS = [long(cls) for cls in TRANSLATORS if "Luong" not in cls.__name__]
 

@@ -148,19 +148,6 @@ def test_the_padding_of_a_batch_is_not_read():
 
 
 @pytest.mark.backend_free
-def test_images_without_a_limit_are_not_read():
-    table = ArrayTable(seed=5)
-    ids, scores = ArraySearch(2).find(table, SOURCES, LIMITS, LIMIT)
-    encode, before = table.encode, len(table.rows)
-    table.encode = lambda images: encode(images[..., 0])
-    images = np.concatenate([SOURCES, SOURCES[:6]])[..., None]
-    found = ArraySearch(2).find(table, images, LIMITS, LIMIT)
-    assert table.rows[before] == SENTENCES
-    np.testing.assert_array_equal(found[0], ids)
-    np.testing.assert_array_equal(found[1], scores)
-
-
-@pytest.mark.backend_free
 @pytest.mark.parametrize("k", [1, 3, 20])
 def test_the_lower_index_comes_first_among_equals(k):
     values = np.random.default_rng(6).integers(0, 4, (3, 7, 31)).astype("float32")

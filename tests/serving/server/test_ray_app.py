@@ -55,8 +55,8 @@ def test_what_the_command_refuses(tmp_path, capsys):
     (tmp_path / "made" / "1").mkdir(parents=True)
     made = f"m={tmp_path / 'made'}"
     for options, message in (
-        (["folder"], "expected NAME=FOLDER, received 'folder'"),
-        ([f"m={tmp_path}"], f"there is no version in {tmp_path}"),
+        (["folder"], "expected NAME=FOLDER with a version in it, received 'folder'"),
+        ([f"m={tmp_path}"], f"received 'm={tmp_path}'"),
         ([made, "--replicas", "3", "--max-replicas", "2"], "max_replicas"),
     ):
         with pytest.raises(SystemExit):

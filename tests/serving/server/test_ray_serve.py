@@ -1,7 +1,6 @@
 """Ray's server, started for real: both protocols, hostile requests, load, a kill."""
 
 import os
-import re
 import signal
 import threading
 import time
@@ -76,7 +75,7 @@ def test_versions(server, over_grpc):
         server.client(over_grpc, version=9).translate("a")
 
 
-def test_status_health_and_metrics(server):
+def test_status_and_health(server):
     status, answer = server.ask("/v1/models/luong_local")
     assert status == 200
     assert answer["model_version_status"][0]["state"] == "AVAILABLE"
@@ -88,12 +87,6 @@ def test_status_health_and_metrics(server):
     with grpc.insecure_channel(server.address) as channel:
         health = channel.unary_unary("/ray.serve.RayServeAPIService/Healthz")
         assert b"success" in health(b"", timeout=60)
-    deadline, text = time.monotonic() + 60, ""
-    while "ray_serve_num_http_requests" not in text:  # collected now and then
-        assert time.monotonic() < deadline, text[:1000]
-        time.sleep(0.5)
-        for port in re.findall(r"at the ports \[(\d+)\]", server.log.read_text()):
-            text = httpx2.get(f"http://localhost:{port}/metrics", timeout=60).text
 
 
 # === Hostile requests ===
@@ -101,10 +94,8 @@ def test_status_health_and_metrics(server):
     ("body", "status"),
     [
         (b"\xff\xfe", 400),
-        (b"[" * 1_000_000, 400),
         (b'{"instances": ["' + b"a" * 10_000_000 + b'"]}', 400),
         ({"instances": ["a"] * 513}, 400),
-        ({"instances": ["a" * 5_000_000]}, 200),
         ({"instances": ["日" * 100_000, "\x00\x1b[31m", "\u202e", "👩‍👩‍👧"]}, 200),
     ],
     ids=lambda value: str(value)[:30],
@@ -158,87 +149,41 @@ def test_the_example_for_kuberay(exported, tmp_path, monkeypatch):
 
 
 # === Load ===
-class Load:
-    """Clients that translate until the end of a `with`, over both protocols."""
-
-    def __init__(self, server, **options):
-        # The first use imports TensorFlow Serving's messages.
-        still_there(server)
-        self.found, self.errors, self.stop = [], [], threading.Event()
-        clients = [server.client(n % 2, **options) for n in range(6)]
-        self.threads = [threading.Thread(target=self.work, args=(x,)) for x in clients]
-
-    def work(self, client):
-        with client:
-            while not self.stop.is_set():
-                try:
-                    self.found.append(client.translate(["A dog runs."] * 4))
-                except ServingError as error:
-                    self.errors.append(error)
-
-    def __enter__(self):
-        for thread in self.threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.stop.set()
-        for thread in self.threads:
-            thread.join(60)
-
-
 def test_a_killed_replica_is_replaced_and_no_answer_is_wrong(exported, tmp_path):
     with serving(exported, tmp_path, "--replicas", "2") as server:
+        found, errors, stop = [], [], threading.Event()
 
         def replicas():
             names = descendants(server.process.pid)
             return {pid for pid, name in names.items() if "ServeReplica" in name}
 
-        with Load(server, retries=5) as load:
-            first = replicas()
-            assert len(first) == 2
-            time.sleep(2)
-            os.kill(min(first), signal.SIGKILL)
-            deadline = time.monotonic() + 60
-            while len(replicas()) < 2:
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
-        # Over REST a request is sent again; over gRPC Ray answers INTERNAL.
-        assert {error.code for error in load.errors} <= {"INTERNAL"}
-        assert len(load.errors) <= 3 and len(load.found) > 20
-        assert all(texts == [GERMAN] * 4 for texts in load.found)
-        assert replicas() - first
-        still_there(server)
-
-
-def test_replicas_follow_the_load(exported, tmp_path):
-    with serving(exported, tmp_path, "--max-replicas", "2") as server:
-        texts = ["A man in a blue shirt stands on a ladder."] * 8
-        clients = [server.client(n % 2, timeout=120) for n in range(64)]
-        stop = threading.Event()
-
         def work(client):
             while not stop.is_set():
-                assert len(set(client.greedy(texts))) == 1
+                try:
+                    found.append(client.translate(["A dog runs."] * 4))
+                except ServingError as error:
+                    errors.append(error)
 
+        still_there(server)  # the first use imports TensorFlow Serving's messages
+        clients = [server.client(n % 2, retries=5) for n in range(6)]
         threads = [threading.Thread(target=work, args=(x,)) for x in clients]
         for thread in threads:
             thread.start()
-        deadline = time.monotonic() + 120  # Ray waits for half a minute
-        try:
-            while (
-                sum(
-                    "ServeReplica" in x
-                    for x in descendants(server.process.pid).values()
-                )
-                < 2
-            ):
-                assert time.monotonic() < deadline, server.log.read_text()
-                time.sleep(0.5)
-        finally:
-            stop.set()
-            for thread in threads:
-                thread.join(120)
+        first = replicas()
+        assert len(first) == 2
+        time.sleep(2)
+        os.kill(min(first), signal.SIGKILL)
+        deadline = time.monotonic() + 60
+        while len(replicas()) < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        stop.set()
+        for thread in threads:
+            thread.join(60)
+        # Over REST a request is sent again; over gRPC Ray answers INTERNAL.
+        assert {error.code for error in errors} <= {"INTERNAL"}
+        assert len(errors) <= 3 and len(found) > 20 and replicas() - first
+        assert all(texts == [GERMAN] * 4 for texts in found)
         still_there(server)
 
 

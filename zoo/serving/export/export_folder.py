@@ -3,7 +3,6 @@
 import contextlib
 import importlib
 import importlib.util
-import json
 import os
 import tempfile
 from collections.abc import Callable
@@ -13,8 +12,6 @@ from typing import Any
 from zoo.files import StrPath
 from zoo.serving.protocol import INSTALL, SIGNATURES
 
-EXTRA = "assets.extra"  # where TensorFlow Serving looks for its own files
-METADATA = "zoo.json"
 # Form of an export -> the extra and the packages that it needs.
 _NEEDS = {
     "savedmodel": ("serving", ("tensorflow", "tensorflow_text")),
@@ -50,38 +47,9 @@ def write_version(path: StrPath, write: Callable[[Path], object]) -> Path:
         part = Path(temporary) / "part"
         part.mkdir()
         write(part)
-        while True:
-            # Files count too, since their names are taken.
-            taken = [int(item.name) for item in path.iterdir() if item.name.isdecimal()]
-            folder = path / str(max(taken, default=0) + 1)
-            try:
-                return part.rename(folder)
-            except OSError:  # unless another export was faster
-                if not folder.exists():
-                    raise
-
-
-def read_metadata(path: StrPath) -> dict[str, Any]:
-    """Reads the metadata of an exported version.
-
-    Args:
-        path: the version's folder, such as `exports/luong_local/1`.
-
-    Returns:
-        `name`, `task`, `architecture`, `limits`, `signatures` (the inputs of each), and
-        the versions of the packages that wrote it.
-
-    Raises:
-        ValueError: if it was not written by zoo.
-    """
-    file = Path(path) / EXTRA / METADATA
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ValueError(
-            f"{path} should be a version of a model that zoo exported, with {EXTRA}/"
-            f"{METADATA} in it: {error}"
-        ) from None
+        # Files count too, since their names are taken.
+        taken = [int(item.name) for item in path.iterdir() if item.name.isdecimal()]
+        return part.rename(path / str(max(taken, default=0) + 1))
 
 
 def describe_task(task: Any, name: str, preset: str | None) -> dict[str, Any]:
@@ -102,17 +70,17 @@ def check_export(task: Any, form: str) -> None:
     """Checks that a task can be exported, here.
 
     Raises:
-        TypeError: for what is no task.
+        TypeError: for another task.
         ValueError: without a preprocessor.
         ImportError: if a package is missing; the message names the extra.
         RuntimeError: under another backend than TensorFlow.
     """
     from zoo.text.translation_arrays import needed_preprocessor  # with NumPy
 
-    if getattr(task, "task_name", None) not in SIGNATURES:
+    tasks = ("translate", "caption") if form == "savedmodel" else SIGNATURES
+    if getattr(task, "task_name", None) not in tasks:
         raise TypeError(
-            "An exported model must be a Translator, RecurrentCausalLM, BiRNNTagger, "
-            "SentimentClassifier or ShowAttendTellCaptioner of zoo.models. "
+            f"--format {form} takes a model of zoo.models for the tasks {[*tasks]}. "
             f"Received: {type(task).__name__}"
         )
     needed_preprocessor(task, "An export")

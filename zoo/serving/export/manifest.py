@@ -1,4 +1,4 @@
-"""The folder of exported graphs: its manifest, and its files verified by it.
+"""The manifest of an exported version, and its files verified by it.
 
 Imports no Keras.
 """
@@ -14,16 +14,19 @@ from zoo.serving.export.export_folder import versions
 
 MANIFEST = "manifest.json"
 TOKENIZER = "vocabulary.spm"
-FORMAT = "zoo-onnx"
+FORMAT, SAVEDMODEL = "zoo-onnx", "zoo-savedmodel"
 FORMAT_VERSION = 1
 
 
-def write_manifest(folder: StrPath, described: Mapping[str, Any]) -> None:
+def write_manifest(
+    folder: StrPath, described: Mapping[str, Any], form: str = FORMAT
+) -> None:
     """Writes the manifest of a folder, with the digest of each of its files."""
     folder = Path(folder)
-    files = {path.name: _digest(path.read_bytes()) for path in sorted(folder.iterdir())}
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = {x.relative_to(folder).as_posix(): _digest(x.read_bytes()) for x in paths}
     manifest = {
-        "format": FORMAT,
+        "format": form,
         "format_version": FORMAT_VERSION,
         **described,
         "files": files,
@@ -40,32 +43,41 @@ def newest(path: StrPath) -> Path:
     return path
 
 
-def read_manifest(folder: StrPath) -> dict[str, Any]:
+def read_manifest(folder: StrPath, form: str | None = None) -> dict[str, Any]:
     """Reads the manifest of a version.
+
+    Args:
+        folder: the version's folder, such as `exports/luong_local/1`.
+        form: the format that it must have, "zoo-onnx" or "zoo-savedmodel". Default:
+            either.
+
+    Returns:
+        Among others `format`, `name`, `preset`, `task`, `architecture`, the versions of
+        the `packages` that wrote it, and of each of its `files` the size and sha256.
 
     Raises:
         ValueError: if the manifest is missing, damaged or not zoo's.
     """
-    folder = Path(folder)
+    path, forms = Path(folder) / MANIFEST, (form,) if form else (FORMAT, SAVEDMODEL)
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"{folder} should be a model of `zoo export --format onnx`, with a "
-            f"{MANIFEST} in it: {error}"
+            f"{folder} should be a version of `zoo export`, with a {MANIFEST} in it: "
+            f"{error}"
         ) from None
-    form = isinstance(manifest, dict) and manifest.get("format")
-    version = form and manifest.get("format_version")
-    if (form, version) != (FORMAT, FORMAT_VERSION):
+    fields = manifest if isinstance(manifest, dict) else {}
+    found, version = fields.get("format"), fields.get("format_version")
+    if found not in forms or version != FORMAT_VERSION:
         raise ValueError(
-            f"{folder / MANIFEST} should be that of a zoo export to ONNX, of format "
-            f"version {FORMAT_VERSION}. Received: {form!r}, {version!r}"
+            f"{path} should be of the format {' or '.join(forms)}, version "
+            f"{FORMAT_VERSION}. Received: {found!r}, {version!r}"
         )
     return manifest
 
 
 def read_version(folder: StrPath) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Reads the manifest of a version, and the content of each file that it lists.
+    """Reads the manifest of graphs, and the content of each file that it lists.
 
     What is returned is what was verified: no file is read twice.
 
@@ -74,7 +86,7 @@ def read_version(folder: StrPath) -> tuple[dict[str, Any], dict[str, bytes]]:
             elsewhere, or differs from the one that was exported.
     """
     folder, files = Path(folder), {}
-    manifest = read_manifest(folder)
+    manifest = read_manifest(folder, FORMAT)
     for name, digest in manifest["files"].items():
         if name != Path(name).name:
             raise ValueError(

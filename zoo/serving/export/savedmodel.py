@@ -1,6 +1,5 @@
 """Exports a preset as a SavedModel for TensorFlow Serving: text in, text out."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +7,11 @@ import keras
 
 from zoo.files import StrPath
 from zoo.serving.export.export_folder import (
-    EXTRA,
-    METADATA,
     check_export,
     describe_task,
     write_version,
 )
+from zoo.serving.export.manifest import SAVEDMODEL, write_manifest
 from zoo.serving.protocol import DEFAULT, SIGNATURES
 
 
@@ -28,63 +26,44 @@ def export_savedmodel(
     model server that watches `path` never sees half a model.
 
     Args:
-        task: a translator, language model, tagger, classifier or captioner of
-            `zoo.models`, with its preprocessor, under the TensorFlow backend.
+        task: a translator or captioner of `zoo.models`, with its preprocessor, under
+            the TensorFlow backend. Other tasks have ONNX exports.
         path: the model's folder.
         preset: `zoo.presets.card.digest` of the preset that the task was loaded from,
             by which `zoo serve` recognizes it; None for no preset.
-        **limits: of all requests:
-            - `beam_size` (5) and `length_penalty` (1.0) of a translator or captioner;
-              see `zoo.decoding.BeamSearch`. `…_n_best` returns the whole beam.
-            - `max_length`: maximum output length of these and of a language model. Of
-              a translator in pieces with the end token, by default twice the source's
-              pieces plus 10; targets to score are cut to it too (by default to the
-              preprocessor's `target_length`). Of a language model in words with the
-              prompt, by default the preprocessor's `sequence_length`.
+        **limits: of all requests: `beam_size` (5), which `…_n_best` returns whole, and
+            `length_penalty` (1.0); see `zoo.decoding.BeamSearch`. `max_length` is the
+            maximum output length in pieces with the end token, by default a
+            captioner's `target_length`, or twice the source's pieces plus 10; targets
+            to score are cut to it too (by default to `target_length`).
 
     Returns:
-        The version's folder. Its `assets.extra/zoo.json` describes it; see
-        `read_metadata`.
+        The version's folder. Its `manifest.json` describes it; see `read_manifest`.
 
     Raises:
-        TypeError: for a task that cannot be served.
-        ValueError: for a limit that the task does not have, or out of range, or without
-            a preprocessor.
+        TypeError: for another task or limit.
+        ValueError: for a limit out of range, or without a preprocessor.
         RuntimeError: under another backend; `zoo export` selects TensorFlow itself.
         ImportError: if a package is missing; the message names the extra.
     """
     check_export(task, "savedmodel")
     signatures = make_signatures(task, **limits)
-    name = Path(path).name
 
     def write(part):
         _write(signatures, part)
-        metadata = _metadata(task, signatures, name, preset)
-        (part / EXTRA).mkdir()
-        text = json.dumps(metadata, indent=2, ensure_ascii=False)
-        (part / EXTRA / METADATA).write_text(f"{text}\n", encoding="utf-8")
+        described = describe_task(task, Path(path).name, preset)
+        write_manifest(part, {**described, "limits": limits}, SAVEDMODEL)
 
     return write_version(path, write)
 
 
 def make_signatures(task: Any, **limits: Any) -> Any:
     """Returns the signatures of a task, functions in a TensorFlow graph."""
-    from zoo.serving.export import search_signatures, word_graphs
+    from zoo.serving.export import search_signatures
 
-    kinds: dict[str, Any] = {
-        "translate": search_signatures.TranslatorSignatures,
-        "caption": search_signatures.CaptionerSignatures,
-        "generate": word_graphs.LanguageModelSignatures,
-        "tag": word_graphs.TaggerSignatures,
-        "classify": word_graphs.ClassifierSignatures,
-    }
-    kind = kinds[task.task_name]
-    if not limits.keys() <= set(kind.takes):
-        raise ValueError(
-            f"A {type(task).__name__} has the limits {list(kind.takes)}. "
-            f"Received: {sorted(limits)}"
-        )
-    return kind(task, **limits)
+    if task.task_name == "caption":
+        return search_signatures.CaptionerSignatures(task, **limits)
+    return search_signatures.TranslatorSignatures(task, **limits)
 
 
 def trace(signatures: Any, name: str) -> tuple[Any, list[Any]]:
@@ -104,8 +83,7 @@ def _write(signatures, folder):
     archive = keras.export.ExportArchive()
     # Not the model: the variables that signatures read are found anyway, and would be
     # written twice.
-    for resource in signatures.resources:
-        archive.track(resource)
+    archive.track(signatures.tokenizer)
     names = list(signatures.functions())
     for name in names:
         # Traced once here, since the archive traces its endpoints several times.
@@ -117,14 +95,3 @@ def _write(signatures, folder):
     # `tf.saved_model.load` warns; serving does not need them.
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
     archive.write_out(str(folder), options=options, verbose=False)
-
-
-def _metadata(task, signatures, name, preset):
-    specs = SIGNATURES[task.task_name]
-    return {
-        **describe_task(task, name, preset),
-        "dtype": task.backbone.dtype_policy.name,
-        "limits": signatures.limits,
-        "signatures": {name: list(spec.inputs) for name, spec in specs.items()},
-        "serving_default": next(iter(specs)),
-    }

@@ -17,9 +17,6 @@ from zoo.serving.export.image_graph import read_images
 from zoo.text import graph
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
 
-# Logits in memory at once when scoring texts: 40 MB for 10,000 words.
-SCORED_TOGETHER = 1024
-
 
 class SearchSignatures:
     """The signatures of a task that writes texts by beam search.
@@ -30,12 +27,8 @@ class SearchSignatures:
     Args:
         task: the task with a preprocessor, under the TensorFlow backend.
         beam_size, length_penalty, max_length: see `export_savedmodel`.
-
-    Attributes:
-        limits: what the metadata says of them.
     """
 
-    takes = ("beam_size", "length_penalty", "max_length")
     task_name: str
     written: str  # the name of the text in the outputs
 
@@ -54,12 +47,6 @@ class SearchSignatures:
         self.tokenizer = task.preprocessor.tokenizer
         self.tokenizer.set_proto(self.tokenizer.proto)  # a new seed frees the graph's
         self.target_length = max_length or task.preprocessor.target_length
-        self.resources = [self.tokenizer]
-        self.limits: dict[str, Any] = {
-            "max_length": self.target_length,
-            "beam_size": beam_size,
-            "length_penalty": length_penalty,
-        }
 
     def functions(self) -> dict[str, Callable[..., dict[str, Tensor]]]:
         """Returns the signatures of `zoo.serving.protocol.SIGNATURES` by name."""
@@ -114,9 +101,12 @@ class SearchSignatures:
         with tf.control_dependencies([same]):
             read = self._read(source)
         rows = graph.tokenize(self.tokenizer, target, self.target_length - 1)
-        backbone, (inputs, labels) = self.model.backbone, padded_frame(rows, START_ID)
-        features = backbone.features({backbone.source_name: read, "target_ids": inputs})
-        return {"log_probability": log_probability(features, labels, backbone.logits)}
+        frame = graph.frame(rows, START_ID, END_ID)
+        inputs, labels = map(graph.pad_to_longest, frame)
+        backbone = self.model.backbone
+        logits = backbone({backbone.source_name: read, "target_ids": inputs})
+        gold = tf.where(labels != PAD_ID, label_log_probs(logits, labels), 0.0)
+        return {"log_probability": tf.reduce_sum(gold, axis=1)}
 
     def _read(self, source):
         """Returns what the model reads, with B rows."""
@@ -157,11 +147,6 @@ class TranslatorSignatures(SearchSignatures):
         super().__init__(task, **limits)
         self.source_end = task.preprocessor.source_end
         self.source_length = task.preprocessor.source_length
-        self.limits |= {
-            "max_source_length": self.source_length,
-            "max_length": self.max_length or "2 * source pieces + 10",
-            "max_target_length": self.target_length,
-        }
 
     def _read(self, source):
         limit = self.source_length - bool(self.source_end)
@@ -221,35 +206,3 @@ class CaptionerSignatures(SearchSignatures):
 
 def _lengths(ids):
     return tf.math.count_nonzero(ids, axis=1, dtype="int32")
-
-
-def padded_frame(rows: Tensor, start_id: int) -> tuple[Tensor, Tensor]:
-    """Returns `zoo.text.graph.frame`, padded: `(inputs, labels)` `(B, T)`."""
-    inputs, labels = graph.frame(rows, start_id, END_ID)
-    return graph.pad_to_longest(inputs), graph.pad_to_longest(labels)
-
-
-def log_probability(
-    features: Tensor, labels: Tensor, logits: Callable[[Tensor], Tensor]
-) -> Tensor:
-    """Sums the labels' log-probabilities, `(B,)`, for features `(B, T, d)`.
-
-    Logits are computed for real positions only, and some at a time: all at once, they
-    would be the largest tensor of the graph, gigabytes for 512 long texts.
-    """
-    places = tf.where(labels != PAD_ID)  # (N, 2)
-    batch = tf.shape(labels, out_type="int64")[0]
-
-    def body(start, total):
-        part = places[start : start + SCORED_TOGETHER]
-        scores = logits(tf.gather_nd(features, part))  # (N, V)
-        gold = label_log_probs(scores, tf.gather_nd(labels, part))
-        total += tf.math.unsorted_segment_sum(gold, part[:, 0], batch)
-        return start + SCORED_TOGETHER, total
-
-    return tf.while_loop(
-        lambda start, total: start < tf.shape(places)[0],
-        body,
-        (tf.constant(0), tf.zeros(batch[None])),
-        parallel_iterations=1,
-    )[1]

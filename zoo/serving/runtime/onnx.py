@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from zoo.backend import usable_cores
-from zoo.checks import above_zero, positive
+from zoo.checks import positive
 from zoo.decoding.batch_decoding import BatchDecoder, in_threads
 from zoo.decoding.translating import Captioning, Translating
-from zoo.decoding.word_methods import Classifying, Scoring, Tagging, softmax
+from zoo.decoding.word_methods import Classifying, Scoring, Tagging
 from zoo.files import StrPath
 from zoo.ids import END_ID
 from zoo.serving.export.manifest import MANIFEST, TOKENIZER, newest, read_version
@@ -172,7 +172,7 @@ class LanguageModel(Scoring):
     """A language model without Keras, from `load`.
 
     `score` and `perplexity` are those of a `zoo.models.RecurrentCausalLM`, and so is
-    `generate`, but for the draws: those of Keras depend on its backend.
+    `generate` with its greedy sampler.
     """
 
     task_name = "generate"
@@ -199,56 +199,34 @@ class LanguageModel(Scoring):
         return outputs["sums"], {name: outputs[f"new_{name}"] for name in states}
 
     def generate(
-        self,
-        texts: str | list[str],
-        max_length: int | None = None,
-        batch_size: int = 64,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        temperature: float | None = None,
-        seed: Any = None,
+        self, texts: Any, max_length: int | None = None, batch_size: int = 64
     ) -> Any:
-        """Continues texts, each with the most probable word at each step, or a draw.
-
-        With `top_k`, `top_p` or `temperature` words are drawn from their probabilities,
-        as by KerasHub's `TopKSampler`, `TopPSampler` and `RandomSampler`.
+        """Continues texts, with the most probable word at each step.
 
         Args:
             texts: a str, or a list of str. "" starts a text. One that leaves no room
                 within `max_length` is cut, with a warning.
             max_length: maximum words of a result plus one. Default: the preset's.
             batch_size: texts continued together. It never changes a result.
-            top_k: draw from so many most probable words.
-            top_p: draw from the fewest most probable words whose probabilities sum to
-                more than this. With `top_k` too, of those.
-            temperature: divisor of the logits before. Default 1.
-            seed: of the draws, an int, or a `numpy.random.Generator`, which goes on
-                from call to call. Default: other draws each time.
 
         Returns:
             The text with its continuation: a str for a str, a list for a list.
 
         Raises:
             TypeError: for a text that is not a str; the message gives its position.
-            ValueError: for a `max_length` below 2, a batch size or `top_k` that is not
-                a positive integer, a `top_p` outside (0, 1], or a temperature that is
-                not above 0.
+            ValueError: for a `max_length` below 2, or a batch size below 1.
         """
         positive("batch_size", batch_size)
-        choose = _chooser(top_k, top_p, temperature)
         prompts = self.preprocessor.prompts(check_texts(texts), max_length)
-        count = len(prompts["token_ids"])
-        # A stream of numbers for each text, whatever the others of its batch are.
-        streams = np.random.default_rng(seed).spawn(count)
         written = []
-        for first in range(0, count, batch_size):
+        for first in range(0, len(prompts["token_ids"]), batch_size):
             part = slice(first, first + batch_size)
             ids, mask = (prompts[x][part] for x in ("token_ids", "padding_mask"))
-            rows = self._continue(ids, mask, choose, streams[part])
+            rows = self._continue(ids, mask)
             written += [self.preprocessor.written(*row) for row in rows]
         return written[0] if isinstance(texts, str) else written
 
-    def _continue(self, ids, given, choose, streams):
+    def _continue(self, ids, given):
         """Fills `(B, T)` ids up where they are not given; yields rows and their masks.
 
         A row ends with its first end token that is not given.
@@ -257,37 +235,13 @@ class LanguageModel(Scoring):
         state = self.backbone.begin(length, {"batch": np.array(rows, "int32")})
         for place in range(1, length):
             outputs, state = self.backbone.advance(ids[:, place - 1], state, {})
-            words = choose(outputs["logits"], streams)
+            words = outputs["logits"].argmax(-1)
             ids[:, place] = np.where(given[:, place], ids[:, place], words)
             ended = ~given[:, : place + 1] & (ids[:, : place + 1] == END_ID)
             if ended.any(axis=1).all():
                 break
         ended = np.cumsum(~given & (ids == END_ID), axis=1) > 0
         return zip(ids.tolist(), (~ended).tolist(), strict=True)
-
-
-def _chooser(top_k, top_p, temperature):
-    """Returns a function of logits `(B, V)` and B generators to the words to write."""
-    if top_k is not None:
-        positive("top_k", top_k)
-    if top_p is not None and above_zero("top_p", top_p) > 1:
-        raise ValueError(f"`top_p` must be in (0, 1]. Received: top_p={top_p!r}")
-    if temperature is not None:
-        above_zero("temperature", temperature)
-    if top_k is top_p is temperature is None:
-        return lambda logits, streams: logits.argmax(-1)
-
-    def choose(logits, streams):
-        logits = logits.astype("float64") / (temperature or 1.0)
-        order = np.argsort(-logits, axis=-1, kind="stable")[:, :top_k]
-        shares = np.take_along_axis(softmax(logits), order, axis=-1)
-        before = np.cumsum(shares, axis=-1) - shares  # of more probable words
-        shares *= before <= (1 if top_p is None else top_p)
-        shares /= shares.sum(axis=-1, keepdims=True)
-        rows = zip(streams, order, shares, strict=True)
-        return np.array([stream.choice(words, p=p) for stream, words, p in rows])
-
-    return choose
 
 
 # === Taggers and classifiers ===

@@ -44,27 +44,6 @@ def add_services(servicer: Any, server: Any) -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Serves models until the process is stopped."""
-    parser = make_parser()
-    given = vars(parser.parse_args(argv))
-    place = {name: given.pop(name) for name in ("host", "port", "rest_port")}
-    given["models"] = dict(given["models"])
-    for name, folder in given["models"].items():
-        if not versions(folder):
-            parser.error(f"{name} cannot be served: there is no version in {folder}")
-    for name, value in ENVIRONMENT.items():
-        os.environ.setdefault(name, value)
-    from zoo.serving.server.ray_app import Options, build
-
-    try:
-        options = Options(**given)
-        application = build(options)
-    except ValueError as error:  # pydantic's
-        parser.error(str(error))
-    _serve(application, options, **place)
-
-
-def make_parser() -> argparse.ArgumentParser:
-    """Returns the parser of the command, `NAME=FOLDER ...` and its options."""
     parser = argparse.ArgumentParser(
         prog="python -m zoo.serving.server.ray_serve",
         description=(__doc__ or "").partition("\n")[0],
@@ -76,17 +55,26 @@ def make_parser() -> argparse.ArgumentParser:
     add("--rest-port", type=int, default=8501, help="REST port")
     add("--host", default="127.0.0.1", help="REST's address")
     add("--replicas", type=int, default=1, help="processes that serve")
-    text = "maximum replicas; turns autoscaling on, from --replicas up"
-    add("--max-replicas", type=int, help=text)
-    text = "seconds until a request is answered or given up"
-    add("--timeout", type=float, default=30.0, help=text)
-    return parser
+    add("--max-replicas", type=int, help="scales up to so many by the load")
+    add("--timeout", type=float, default=30.0, help="seconds of a request")
+    given = vars(parser.parse_args(argv))
+    place = {name: given.pop(name) for name in ("host", "port", "rest_port")}
+    os.environ.update({**ENVIRONMENT, **os.environ})
+    from zoo.serving.server.ray_app import Options, build
+
+    try:
+        options = Options(**{**given, "models": dict(given["models"])})
+        application = build(options)
+    except ValueError as error:  # pydantic's
+        parser.error(str(error))
+    _serve(application, options, **place)
 
 
 def _pair(text):
     name, _, folder = text.partition("=")
-    if not name or not folder:
-        raise argparse.ArgumentTypeError(f"expected NAME=FOLDER, received {text!r}")
+    if not name or not versions(folder):
+        text = f"expected NAME=FOLDER with a version in it, received {text!r}"
+        raise argparse.ArgumentTypeError(text)
     return name, folder
 
 

@@ -195,83 +195,69 @@ def _classifier(model):
     return {"classify": classify}
 
 
-class _Writer:
+def _writer(model):
     """The signatures of a translator or a captioner."""
+    captions, preprocessor = model.task_name == "caption", model.preprocessor
+    default, *_ = specs = SIGNATURES[model.task_name]
+    read = functools.partial(_images, preprocessor) if captions else list
+    write = getattr(model, default)
 
-    def __init__(self, model):
-        self.model, self.preprocessor = model, model.preprocessor
-        self.captions = model.task_name == "caption"
-
-    def functions(self):
-        """Returns the functions by signature."""
-        default, *_ = specs = SIGNATURES[self.model.task_name]
-        fields = [*specs["align"].outputs][1:]
-        return {
-            default: functools.partial(self.best, BEAM_SIZE),
-            "greedy": functools.partial(self.best, 1),
-            f"{default}_n_best": functools.partial(self.several, *[BEAM_SIZE] * 2),
-            "align": functools.partial(self.align, fields),
-            "score": self.score,
-        }
-
-    def read(self, values):
-        """Returns what the model's methods take: texts, or images as one array."""
-        if not self.captions:
-            return values
-        images = [np.zeros((0, *self.preprocessor.image_shape), "uint8")]
-        for place, content in enumerate(values):
-            try:
-                image = decode_image(content)
-            except ValueError as error:
-                raise invalid(f"image_bytes[{place}]: {error}") from None
-            # Scaled at once: as they are sent, 64 may take gigabytes.
-            images.append(self.preprocessor.images(image)[0])
-        return np.concatenate(images)
-
-    def find(self, values, beam_size, n_best):
-        """Returns the hypotheses of each row: (ids, score)."""
-        search = self.model.search_class(beam_size, n_best=n_best)
-        if self.captions:
-            longest = self.preprocessor.target_length
-            return search_ids(self.model, self.read(values), search, longest)
-        sources = self.preprocessor.encode(values)
-        rows = zip(sources, search_ids(self.model, sources, search), strict=True)
-        return [best if source else best[:1] for source, best in rows]  # of nothing one
-
-    def best(self, beam_size, values):
-        """Returns the best text of each row, and its score."""
-        texts, scores = self.several(beam_size, 1, values)
-        return [text for (text,) in texts], [score for (score,) in scores]
-
-    def several(self, beam_size, n_best, values):
-        """Returns the best texts of each row, "" where there are no more; scores."""
+    def several(beam_size, n_best, values):
+        """The best texts of each row, "" where there are no more, and their scores."""
+        search = model.search_class(beam_size, n_best=n_best)
+        sources = read(values) if captions else preprocessor.encode(values)
+        longest = preprocessor.target_length if captions else None
         texts, scores = [], []
-        for best in self.find(values, beam_size, n_best):
+        found = search_ids(model, sources, search, longest)
+        for source, best in zip(sources, found, strict=True):
+            best = best if len(source) else best[:1]  # of nothing there is one
             missing = n_best - len(best)
-            written = self.preprocessor.decode([ids for ids, _ in best])
+            written = preprocessor.decode([ids for ids, _ in best])
             texts.append([*written, *[""] * missing])
             scores.append([*(score for _, score in best), *[NO_SCORE] * missing])
         return texts, scores
 
-    def align(self, fields, values):
-        """Returns the best text of each row, and further fields of its record."""
-        write = self.model.caption if self.captions else self.model.translate
-        records = write(self.read(values), beam_size=BEAM_SIZE, return_details=True)
-        names = "text", *fields
+    def best(beam_size, values):
+        texts, scores = several(beam_size, 1, values)
+        return [text for (text,) in texts], [score for (score,) in scores]
+
+    def align(values):
+        records = write(read(values), beam_size=BEAM_SIZE, return_details=True)
+        names = "text", *[*specs["align"].outputs][1:]
         return [[getattr(record, name) for record in records] for name in names]
 
-    def score(self, values, texts):
-        """Returns the log-probability of each given text."""
-        sources = self.read(values)
+    def score(values, texts):
+        sources = read(values)
         try:
-            return [self.model.score(sources, texts)]
+            return [model.score(sources, texts)]
         except ValueError as error:  # a blank source
             raise invalid(str(error)) from None
 
+    return {
+        default: functools.partial(best, BEAM_SIZE),
+        "greedy": functools.partial(best, 1),
+        f"{default}_n_best": functools.partial(several, BEAM_SIZE, BEAM_SIZE),
+        "align": align,
+        "score": score,
+    }
+
+
+def _images(preprocessor, values):
+    """Returns the contents of image files as one array."""
+    images = [np.zeros((0, *preprocessor.image_shape), "uint8")]
+    for place, content in enumerate(values):
+        try:
+            image = decode_image(content)
+        except ValueError as error:
+            raise invalid(f"image_bytes[{place}]: {error}") from None
+        # Scaled at once: as they are sent, 64 may take gigabytes.
+        images.append(preprocessor.images(image)[0])
+    return np.concatenate(images)
+
 
 _READERS = {
-    "translate": lambda model: _Writer(model).functions(),
-    "caption": lambda model: _Writer(model).functions(),
+    "translate": _writer,
+    "caption": _writer,
     "generate": _language_model,
     "tag": _tagger,
     "classify": _classifier,
