@@ -1,6 +1,5 @@
 """Images of any form as arrays of a model's shape. Imports no Keras."""
 
-import contextlib
 import io
 import os
 from pathlib import Path
@@ -130,30 +129,7 @@ def decode_image(content: bytes) -> np.ndarray:
         ValueError: if it is no PNG, JPEG or WebP, is damaged, or has more than 30
             million pixels by its header.
     """
-    with _opened(content) as image:
-        return _rgb(image)
-
-
-@contextlib.contextmanager
-def _opened(content):
-    """A PIL image whose pixels are not unpacked yet."""
-    pillow, pixels = _pillow(), None
-    try:
-        with pillow.open(io.BytesIO(content), formats=_FORMATS) as image:
-            pixels = image.width * image.height
-            if pixels <= MAX_PIXELS:
-                yield image
-                return
-    except (MemoryError, GeneratorExit):
-        raise
-    except pillow.DecompressionBombError as error:
-        text = f"a picture has at most {MAX_PIXELS:,} pixels. Received: {error}"
-        raise ValueError(text) from error
-    except Exception as error:  # decoders of damaged files raise all kinds
-        raise ValueError("the picture is no PNG, JPEG or WebP, or damaged") from error
-    raise ValueError(
-        f"a picture has at most {MAX_PIXELS:,} pixels. Received: {pixels:,}"
-    )
+    return _open(io.BytesIO(content), "the picture", _FORMATS)
 
 
 def encode_images(images: Any) -> tuple[list[bytes], bool]:
@@ -199,16 +175,22 @@ def _pillow():
     return Image
 
 
-def _open(path, name):
-    image_module = _pillow()
+def _open(file, name, formats=None):
+    """The array of an image file; an untrusted one has `formats`."""
+    pillow = _pillow()
     try:
-        with image_module.open(path) as image:
-            return _rgb(image)
-    except (OSError, ValueError, SyntaxError) as error:
-        reason = " ".join(str(error).split())
-        raise ValueError(f"{name} is no image that Pillow reads: {reason}") from error
-    except image_module.DecompressionBombError as error:
-        raise ValueError(f"{name} is too large: {error}") from error
+        with pillow.open(file, formats=formats) as image:
+            pixels = image.width * image.height
+            if not formats or pixels <= MAX_PIXELS:
+                return _rgb(image)
+    except MemoryError:
+        raise
+    except pillow.DecompressionBombError as error:
+        pixels = error
+    except Exception as error:  # decoders of damaged files raise all kinds
+        kind = "PNG, JPEG or WebP" if formats else "image that Pillow reads"
+        raise ValueError(f"{name} is no {kind}, or damaged") from error
+    raise ValueError(f"{name} has at most {MAX_PIXELS:,} pixels. Received: {pixels}")
 
 
 def _existing(path, name):
@@ -234,13 +216,10 @@ def _rgb(image):
 
 def _cropped(array, height, width):
     """The largest middle part of the shape's proportions, scaled to it."""
-    image = _from_array(array)
-    scale = min(image.width / width, image.height / height)
-    w, h = scale * width, scale * height
-    left, top = (image.width - w) / 2, (image.height - h) / 2
-    box = (left, top, left + w, top + h)
-    scaled = image.resize((width, height), _pillow().Resampling.BICUBIC, box=box)
-    scaled = np.asarray(scaled)
+    bicubic = _pillow().Resampling.BICUBIC
+    from PIL import ImageOps
+
+    scaled = np.asarray(ImageOps.fit(_from_array(array), (width, height), bicubic))
     return scaled if scaled.ndim == 3 else scaled[..., None]
 
 
