@@ -77,7 +77,7 @@ def test_it_is_repeatable():
 
 @pytest.mark.parametrize("wrong", [{"source": "it"}, {"target": "en"}, {"split": "x"}])
 def test_others_are_refused(wrong):
-    with pytest.raises(ValueError, match=f"{[*wrong][0]} of dates should be one of"):
+    with pytest.raises(ValueError, match=f"`{[*wrong][0]}` must be one of"):
         date_pairs(**wrong)
 
 

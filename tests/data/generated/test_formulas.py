@@ -3,7 +3,7 @@ import pytest
 
 from zoo.data import Formula, draw_formulas
 from zoo.data.generated.formulas import GREEK, HEIGHT, WIDTH
-from zoo.data.generated.splits import SPLITS
+from zoo.data.generated.scenes import SPLITS
 
 pytest.importorskip("matplotlib", reason="formulas are rendered by matplotlib")
 pytestmark = pytest.mark.backend_free

@@ -17,7 +17,8 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from zoo.data.generated.splits import SPLITS
+from zoo.checks import one_of
+from zoo.data.generated.scenes import SPLITS
 from zoo.data.parallel_text import Pairs
 
 FIRST, LAST = datetime.date(1900, 1, 1), datetime.date(2099, 12, 31)
@@ -57,16 +58,9 @@ def date_pairs(source: str = ALL, target: str = TARGET, split: str = "train") ->
         >>> len(pairs), pairs.targets[0]
         (600, '1960-12-21')
     """
-    for name, value, allowed in (
-        ("source", source, (ALL, *PATTERNS)),
-        ("target", target, (TARGET,)),
-        ("split", split, SPLITS),
-    ):
-        if value not in allowed:
-            raise ValueError(
-                f"{name} of dates should be one of {', '.join(allowed)}, received "
-                f"{value!r}"
-            )
+    one_of("source", source, (ALL, *PATTERNS))
+    one_of("target", target, (TARGET,))
+    one_of("split", split, SPLITS)
     pairs = [
         (text, day.isoformat())
         for language, day, text in _generate(split)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from zoo.data.generated.splits import draw, split_of
+from zoo.data.generated.scenes import draw, split_of
 
 LETTERS = "a b c d k m n p q x y z".split()
 DIGITS = "1 2 3 4 5 6 7 8 9".split()

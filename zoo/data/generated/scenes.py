@@ -10,12 +10,14 @@ import dataclasses
 import itertools
 import random
 import re
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import numpy as np
 
-from zoo.data.generated.splits import draw, split_of
-
+T = TypeVar("T")
+SPLITS = ("train", "valid", "test")
 COLOURS = {
     "red": (214, 48, 49),
     "orange": (240, 140, 30),
@@ -39,12 +41,7 @@ ZONES = {
     (1, 2): "at the bottom",
     (2, 2): "in the bottom right",
 }
-RELATIONS = {
-    "to the left of": (-1, 0),
-    "to the right of": (1, 0),
-    "above": (0, -1),
-    "below": (0, 1),
-}
+RELATIONS = ("to the left of", "to the right of", "above", "below")
 SIZE = 80  # pixels of a side
 _CLEAR = 0.03  # from a line between two zones
 _APART = 0.2  # least distance along the axis of a relation
@@ -215,6 +212,26 @@ def draw_scenes(count: int, split: str = "train") -> list[Scene]:
         'a small pink square below a small blue ring'
     """
     return draw(_scenes, count, split)
+
+
+def draw(stream: Callable[[str], Iterator[T]], count: int, split: str) -> list[T]:
+    """Returns the first `count` of a stream, a function of the split.
+
+    Raises:
+        ValueError: for another split, or a count below 0.
+    """
+    if split not in SPLITS or count < 0:
+        raise ValueError(
+            f"count must be 0 or more and split one of {', '.join(SPLITS)}. Received: "
+            f"count={count}, split={split!r}"
+        )
+    return list(itertools.islice(stream(split), count))
+
+
+def split_of(sentence: str) -> str:
+    """Returns the split that a sentence belongs to: a tenth each is valid and test."""
+    part = zlib.crc32(sentence.encode()) % 10
+    return {0: "test", 1: "valid"}.get(part, "train")
 
 
 def _scenes(split: str) -> Iterator[Scene]:
