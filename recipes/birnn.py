@@ -221,8 +221,7 @@ RECIPE = Recipe(
     user_text=UserText(
         importer("zoo.models", "BiRNNTagger"),
         "CoNLL-U, or a word and its tag a line, an empty line after a sentence",
-        importer("zoo.data.own", "read_tagged"),
-        ("column",),
+        "tagged",
         sentences=150_000,
         widths=_WIDTHS,
     ),

@@ -88,7 +88,7 @@ class LanguageModeling:
 USER_TEXT = UserText(
     importer("zoo.models", "RecurrentCausalLM"),
     "a file with a sentence a line, or a table; words are separated by spaces",
-    importer("zoo.data.own", "read_sentences"),
+    "sentences",
     sentences=400_000,
     widths=dict.fromkeys(("embedding_dim", "hidden_dim", "initializer_range")),
     changes={"corpus": "own", "vocabulary_size": PAPER_VOCABULARY},

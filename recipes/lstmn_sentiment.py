@@ -281,8 +281,8 @@ RECIPE = Recipe(
     card=_CARD,
     user_text=UserText(
         importer("zoo.models", "SentimentClassifier"),
-        "a label and a text a line, or a table with the columns text and label",
-        importer("zoo.data.own", "read_labelled"),
+        "a table with the columns text and label",
+        "labelled",
         sentences=60_000,
         widths=dict.fromkeys(("embedding_dim", "hidden_dim")),
         changes={"labels": "own"},

@@ -1,25 +1,13 @@
 """Files: written atomically, locked, hashed. Imports no Keras."""
 
-import bz2
 import contextlib
 import errno
-import gzip
 import hashlib
-import lzma
 import os
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 StrPath = str | os.PathLike[str]
-# Formats of packed files: what they begin with, and what opens them.
-_PACKED: dict[str, tuple[bytes, Callable[[Any], Any]]] = {
-    "gzip": (b"\x1f\x8b", gzip.open),
-    "bzip2": (b"BZh", bz2.open),
-    "xz": (b"\xfd7zXZ\x00", lzma.open),
-}
-PACKED_SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz"}
 
 
 def cache_folder() -> Path:
@@ -79,35 +67,6 @@ def part_of(path: StrPath) -> str:
     path = Path(path)
     stem, dot, endings = path.name.partition(".")
     return str(path.with_name(f"{stem}.part{dot}{endings}"))
-
-
-@contextlib.contextmanager
-def unpacked(file: Any, name: StrPath) -> Iterator[Any]:
-    """Yields a binary file's content as a file, unpacked if it is gzip, bzip2 or xz.
-
-    The first bytes of the buffered file decide, so that it needs no suffix.
-
-    Raises:
-        ValueError: if the file is damaged, or its name promises another format.
-    """
-    start = file.peek(8)[:8]
-    found = (kind for kind, (magic, _) in _PACKED.items() if start.startswith(magic))
-    kind = next(found, None)
-    expected = kind or PACKED_SUFFIXES.get(Path(name).suffix)
-    damaged = f"{name} is damaged, or not {expected} after all"
-    if not kind:
-        if start and expected:
-            raise ValueError(damaged)
-        yield file
-        return
-    try:
-        with _PACKED[kind][1](file) as content:
-            yield content
-    except (zlib.error, lzma.LZMAError, EOFError, OSError) as error:
-        # Only errors of the operating system have a number.
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        raise ValueError(f"{damaged}: {error}") from error
 
 
 def lock(path: StrPath) -> int:

@@ -51,7 +51,7 @@ def test_the_languages_are_the_cards(corpus, tiny, task, monkeypatch, capsys):
         ("show_attend_tell --data toy", "show_attend_tell cannot translate"),
         ("lstmn_sentiment --data ptb", "is scored on sst or your own text"),
         ("birnn --data ptb", "is scored on ud_english_ewt"),
-        ("birnn --data ud_english_ewt --split valid", "are train, dev, test"),
+        ("birnn --data ud_english_ewt --split valid", "['train', 'dev', 'test']"),
         ("lstm --data multi30k", "is scored on ptb"),
     ],
 )

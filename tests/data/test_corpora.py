@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.data.conftest import SIDES
-from zoo.data import CorpusError, list_corpora, load
+from zoo.data import list_corpora, load
 from zoo.data.corpora import CORPORA
 
 REAL_FOLDER = Path(os.environ.get("ZOO_DATA_DIR", "/-"))
@@ -63,21 +63,13 @@ def test_tabs_separate_references_in_tatoebas_valid_and_test_alone(own):
     assert load("multi30k").references == [["Ein\tHund."]]
 
 
-def test_misaligned_sides(own):
-    own("multi30k", {**SIDES, "train.de": "Ein Hund.\n"})
-    with pytest.raises(CorpusError, match=r"2 lines in .*train\.en and 1 in .*train"):
-        load("multi30k")
-
-
-def test_a_missing_file_says_what_is_there(own):
-    with pytest.raises(FileNotFoundError, match="received .*own/multi30k with nothing"):
-        load("multi30k")
-    folder = own("multi30k", {"train.en": "A dog.\n", "notes.txt": ""})
-    with pytest.raises(FileNotFoundError) as error:
+def test_a_missing_file_is_named(own):
+    folder = own("multi30k", {"train.en": "A dog.\n"})
+    with pytest.raises(
+        FileNotFoundError, match=f"{folder / 'train.de'} is miss"
+    ) as error:
         load("multi30k")
     assert isinstance(error.value, ValueError)  # which the command line reports
-    assert f"{folder / 'train.de'} is missing" in str(error.value)
-    assert f"received {folder} with notes.txt, train.en." in str(error.value)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -110,30 +102,11 @@ def test_the_real_corpora_have_the_pairs_that_are_stated(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            {"name": "multi30"},
-            r"unknown corpus \(did you mean multi30k\?\); allowed are multi30k, "
-            "tatoeba, dates; received 'multi30'",
-        ),
-        (
-            {"name": "multi30k", "split": "val"},
-            r"unknown split of multi30k \(did you mean valid\?\); allowed are train, "
-            "valid, test_2016_flickr, test; received 'val'",
-        ),
-        (
-            {"name": "tatoeba", "target": "fr"},
-            "unknown language of tatoeba; allowed are en, de; received 'fr'",
-        ),
-        (
-            {"name": "multi30k", "source": "EN"},
-            "unknown language of multi30k.*allowed are en, de, fr; received 'EN'",
-        ),
-        ({"name": None}, "unknown corpus; allowed are .*received None"),
+        ({"name": "ptb"}, r"corpus` .*\['multi30k', 'tatoeba', 'dates'\].*'ptb'"),
+        ({"name": "multi30k", "split": "val"}, "`split` must be one of .*'test'"),
+        ({"name": "multi30k", "source": "EN"}, "`language` .*'en', 'de', 'fr'.*'EN'"),
         ({"name": "multi30k", "source": "de"}, "two of en, de, fr, received 'de' twi"),
-        (
-            {"name": "dates", "source": "zxx", "target": "de"},
-            "source of dates should be one of mul",
-        ),
+        ({"name": "dates", "source": "zxx", "target": "de"}, "`source` .*'mul'"),
     ],
 )
 def test_what_is_unknown_is_refused(arguments, message):

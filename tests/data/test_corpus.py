@@ -12,6 +12,7 @@ import pytest
 
 from tests.data.conftest import SIDES, peak
 from zoo.data import CorpusError, DownloadError, load, tatoeba
+from zoo.data import corpus as corpus_module
 from zoo.data.corpora import CORPORA
 from zoo.data.corpus import CorpusFile, read_packed
 
@@ -59,19 +60,13 @@ def test_where_downloads_go(public, tmp_path, monkeypatch):
     load("multi30k", cache_dir=tmp_path / "mine")
     assert (tmp_path / "mine" / "multi30k" / "train.en").is_file()
     assert not (tmp_path / "cache").exists()
-    monkeypatch.delenv("ZOO_CACHE_DIR")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    load("multi30k")
-    assert (tmp_path / ".cache" / "zoo" / "multi30k" / "train.en").is_file()
 
 
 def test_another_content_is_refused(public, tmp_path):
     public.files["/raw/train.de.gz"] = gzip.compress(b"Ein Wolf.\nEine Katze.\n")
-    with pytest.raises(CorpusError) as error:
+    expected = f"train.de.gz is not the expected train.de .*{sha256(SIDES['train.de'])}"
+    with pytest.raises(CorpusError, match=f"{expected}.*received 22 bytes"):
         load("multi30k")
-    assert "/raw/train.de.gz is not the expected train.de" in str(error.value)
-    assert sha256(SIDES["train.de"]) in str(error.value)
-    assert "received 22 bytes" in str(error.value)
     assert list(contents(tmp_path / "cache" / "multi30k")) == ["train.en"]
     with pytest.raises(CorpusError):  # the source does not come in snapshots
         load("multi30k", allow_newer=True)
@@ -82,9 +77,7 @@ def test_another_content_is_refused(public, tmp_path):
 )
 def test_what_is_no_whole_gzip_file_is_refused(public, tmp_path, data):
     public.files["/raw/train.en.gz"] = data
-    with pytest.raises(
-        CorpusError, match="train.en.gz is damaged, or not gzip.*ZOO_DATA_DIR"
-    ):
+    with pytest.raises(CorpusError, match="train.en.gz is damaged.*ZOO_DATA_DIR"):
         load("multi30k")
     assert contents(tmp_path / "cache" / "multi30k") == {}
 
@@ -99,29 +92,17 @@ def test_an_altered_cache_file_is_refused_by_name(public, tmp_path):
     assert len(load("multi30k")) == 2
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (
-            gzip.compress(bytes(10_000_000), 9)[:1038],
-            "train.en should have at most 14 bytes",
-        ),
-        (
-            bytes(range(256)) * 9,
-            "train.en.gz, received 2304 bytes, which should be at most 1038",
-        ),
-    ],
-    ids=["unpacked", "packed"],
-)
-def test_what_is_larger_than_the_manifest_says(
-    public, tmp_path, monkeypatch, data, message
-):
+def test_what_is_larger_than_it_may_be(public, tmp_path, monkeypatch):
     files = CORPORA["multi30k"].files
     monkeypatch.setitem(files, "train.en", files["train.en"]._replace(size=14))
     right = public.files["/raw/train.en.gz"]
-    public.files["/raw/train.en.gz"] = data
-    with pytest.raises((CorpusError, DownloadError), match=message):
+    public.files["/raw/train.en.gz"] = gzip.compress(bytes(10_000_000), 9)
+    with pytest.raises(CorpusError, match="train.en should have at most 42 bytes"):
         load("multi30k")
+    with monkeypatch.context() as patch:
+        patch.setattr(corpus_module, "DOWNLOAD_LIMIT", 20)
+        with pytest.raises(DownloadError, match="at most 20 bytes"):
+            load("multi30k")
     assert contents(tmp_path / "cache" / "multi30k") == {}
     public.files["/raw/train.en.gz"] = right
     assert len(load("multi30k")) == 2
@@ -133,7 +114,7 @@ def test_of_several_at_once_one_downloads(public, tmp_path):
     script = f"""
 from zoo.data import load
 from zoo.data.corpora import CORPORA
-from zoo.data.corpus import CorpusFile, read_packed
+from zoo.data.corpus import CorpusFile
 for name, file in {files!r}.items():
     CORPORA["multi30k"].files[name] = CorpusFile(*file)
 assert len(load("multi30k")) == 2
@@ -146,8 +127,8 @@ assert len(load("multi30k")) == 2
 
 
 def test_a_gzip_file_broken_anywhere_or_a_bomb_is_refused_in_bounded_memory(tmp_path):
-    text = b"Go.\tGeh.\n" * 50
-    whole, path = gzip.compress(text), tmp_path / "a.gz.part"
+    text, path = b"Go.\tGeh.\n" * 50, tmp_path / "a.gz.part"
+    whole = gzip.compress(text)
     for place in range(1, len(whole)):
         path.write_bytes(whole[:place])
         with pytest.raises(CorpusError, match="a.gz is damaged"):
@@ -198,17 +179,8 @@ def test_one_archive_gives_all_files(snapshots, server, tmp_path):
 
 def test_a_source_that_has_moved_on_is_refused(snapshots, tmp_path):
     snapshots()
-    with pytest.raises(CorpusError) as error:
+    with pytest.raises(CorpusError, match="zip has moved on.*2030-01-02 with 6 pairs"):
         load("tatoeba")
-    for said in (
-        "/anki/deu-eng.zip has moved on",
-        "snapshot of 2018-05-13",
-        "received an archive of 2030-01-02 with 6 pairs and 2 of the 2 sentences",
-        "which yields other train.en, train.de, valid.de",
-        "ZOO_DATA_DIR",
-        "allow_newer=True",
-    ):
-        assert said in str(error.value)
     assert contents(tmp_path / "cache" / "tatoeba") == {}
 
 

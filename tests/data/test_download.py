@@ -38,27 +38,23 @@ def test_a_file_is_downloaded_whole(server, url, path, capsys, faults):
 @pytest.mark.parametrize(
     "faults, limit, requests, message",
     [
-        ([404], len(DATA), 1, r"received HTTP status 404 \(Not Found\)"),
+        ([404], len(DATA), 1, "HTTPStatusError: .*404"),
         ([500] * 3, len(DATA), 3, "HTTPStatusError: .*500"),
         ([("cut", 100)] * 3, len(DATA), 3, "RemoteProtocolError"),
         ([("length", "no number")] * 3, len(DATA), 3, "RemoteProtocolError"),
-        ([], len(DATA) - 1, 1, "179200 bytes, which should be at most 179199"),
-        (["endless"], len(DATA), 1, "more than 179200 bytes"),
+        ([], len(DATA) - 1, 1, "at most 179199 bytes, received more"),
+        (["endless"], len(DATA), 1, "at most 179200 bytes, received more"),
     ],
 )
 def test_answers_that_are_refused(server, url, path, faults, limit, requests, message):
     server.faults = list(faults)
-    with pytest.raises(DownloadError, match=f"cannot download {url}, .*{message}"):
+    with pytest.raises(DownloadError, match=f"{url}.*{message}"):
         download(url, path, limit)
     assert len(server.requests) == requests
 
 
 def test_slow_answers_end(server, url, path, monkeypatch):
-    server.faults = ["slow"] * 4
-    with monkeypatch.context() as patch:
-        patch.setattr(module, "DEADLINE", 0.2)
-        with pytest.raises(DownloadError, match=r"\d bytes in 0.2 s"):
-            download(url, path, 1 << 20)
+    server.faults = ["slow"] * 3
     monkeypatch.setattr(module, "TIMEOUT", 0.02)
     with pytest.raises(DownloadError, match="ReadTimeout"):
         download(url, path, 1 << 20)

@@ -1,7 +1,9 @@
+import sys
+
 import pytest
 
 from zoo.data import CorpusError, Pairs
-from zoo.data.parallel_text import read_aligned
+from zoo.data.parallel_text import direction_name, language_name, read_aligned
 
 pytestmark = pytest.mark.backend_free
 
@@ -38,24 +40,11 @@ def test_lines_belong_together(read, source, target, tabs, sources, references):
     assert read(source, target, tabs) == (sources, references)
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "message"),
-    [
-        ("a\nb\nc\n", "x\ny\n", r"3 lines in .*en and 2 in .*de"),
-        ("a\nb\n", b"x\nf\xfcr\n", r"valid\.de .*UTF-8.*byte 0xfc in line 2"),
-        ("", "", "no sentence pair.*received 0 lines"),
-        ("\n\n", "\n\n", "no sentence pair.*received 2 lines"),
-    ],
-)
-def test_files_that_are_refused(read, source, target, message):
-    with pytest.raises(CorpusError, match=message):
-        read(source, target)
-
-
-def test_blank_lines_leave_their_pair_out_with_a_warning(read):
-    with pytest.warns(UserWarning, match="3 of 5 pairs left out.*line 2"):
-        pairs = read("a\n\nc\n \ne\n", "v\nw\n\t\n\nz\n", tabs_separate=True)
-    assert pairs == (["a", "e"], [["v"], ["z"]])
+def test_files_that_are_refused(read):
+    with pytest.raises(CorpusError, match="no sentence pair"):
+        read("", "")
+    with pytest.raises(CorpusError, match="line 2 of .* is blank"):
+        read("a\n \t\n", "x\ny\n", tabs_separate=True)
 
 
 # === Pairs ===
@@ -71,3 +60,26 @@ def test_pairs_are_a_frozen_sequence_of_two_texts():
 def test_unequal_lists_are_refused():
     with pytest.raises(ValueError, match="received 2, 1 and 1"):
         Pairs("mine", "train", "en", "de", ["a", "b"], ["x"])
+
+
+# === Languages ===
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("en", "English"),
+        ("pt-BR", "Portuguese (Brazil)"),
+        ("tlh", "Klingon"),  # without formats of its own
+        ("xx", "xx"),
+        ("my own", "my own"),
+    ],
+)
+def test_names_of_languages(code, name):
+    pytest.importorskip("babel")
+    assert language_name(code) == name
+    assert direction_name(code, "ja") == f"{name} to Japanese"
+    assert direction_name("mul", code) == direction_name(code, "und") == ""
+
+
+def test_without_babel_a_code_stays(monkeypatch):
+    monkeypatch.setitem(sys.modules, "babel", None)
+    assert language_name("de") == "de"

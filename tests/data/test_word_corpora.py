@@ -75,10 +75,10 @@ def test_what_is_no_conllu_is_refused(put, old, new, message):
     ("load", "arguments", "message"),
     [
         (load_ptb, (), "ptb.train.txt is missing"),
-        (load_ptb, ("valit",), "split of ptb.*did you mean valid"),
-        (load_sst, ("dev", "coarse"), "labels of sst.*'coarse'"),
+        (load_ptb, ("valit",), "`split` must be .*'valid'.*'valit'"),
+        (load_sst, ("dev", "coarse"), "`labels` must be .*'coarse'"),
         (load_ud, ("train",), "train.conllu is missing"),
-        (load_ud, ("valid",), "allowed are train, dev, test.*'valid'"),
+        (load_ud, ("valid",), "`split` must be .*split='valid'"),
     ],
 )
 def test_what_there_is_not(put, load, arguments, message):

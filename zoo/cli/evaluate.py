@@ -3,6 +3,7 @@
 import argparse
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from zoo import presets
@@ -24,6 +25,13 @@ from zoo.strings import counted
 
 # Task -> the corpus of its presets; translators have several.
 _CORPORA = {"tag": "ud_english_ewt", "generate": "ptb", "classify": "sst"}
+# Task -> the kind of one's own text.
+_KINDS = {
+    "translate": "pairs",
+    "tag": "tagged",
+    "generate": "sentences",
+    "classify": "labelled",
+}
 
 
 @command(
@@ -101,25 +109,19 @@ def _corpus(arguments, task, source, target):
 
 def _own_text(arguments, task, source, target):
     """Returns one's own texts and what a model should make of them."""
-    from zoo.data import own
+    from zoo.data.own import read_test
 
     columns = arguments.columns and arguments.columns.split(",")
-    files, report = own.TextFiles.parse(arguments.test), list[str]()
+    files, report = tuple(map(Path, arguments.test)), list[str]()
+    options = {"columns": columns, "languages": (source, target), "report": report}
+    found = read_test(_KINDS[task], files, **options)
+    texts = truth = found
     if task == "translate":
-        options = {"columns": columns, "languages": (source, target)}
-        pairs = own.read_test(files, report=report, **options)
-        texts, truth = pairs.sources, pairs.references
+        texts, truth = found.sources, found.references
     elif task == "tag":
-        kind = own.tagged_kind(columns and columns[0])
-        found = own.read_one(files, kind=kind, report=report)
         texts, truth = found.sentences, found.tags
     elif task == "classify":
-        kind = own.labelled_kind(columns)
-        found = own.read_one(files, kind=kind, report=report)
         texts, truth = found.texts, [found.names[label] for label in found.labels]
-    else:
-        kind = own.sentences_kind(columns)
-        texts = truth = own.read_one(files, kind=kind, report=report)
     progress("; ".join(report))
     return texts, truth
 

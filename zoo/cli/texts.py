@@ -33,7 +33,7 @@ TEXTS = (
     ),
     option(
         "--input FILE",
-        "texts, one per line, or gzip, bzip2 or xz of that, or - for standard input "
+        "texts, one per line (.gz, too), or - for standard input "
         "(the default without TEXT); may be repeated",
         action="append",
     ),

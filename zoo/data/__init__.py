@@ -3,7 +3,6 @@
 from zoo.data.corpora import list_corpora, load
 from zoo.data.corpus import Corpus
 from zoo.data.download import DownloadError
-from zoo.data.errors import CorpusError
 from zoo.data.generated.formulas import Formula, draw_formulas
 from zoo.data.generated.scenes import Scene, draw_scenes
 from zoo.data.generated.toy_text import (
@@ -11,6 +10,7 @@ from zoo.data.generated.toy_text import (
     opinion_sentences,
     reversal_pairs,
 )
+from zoo.data.lines import CorpusError
 from zoo.data.parallel_text import Pairs
 from zoo.data.word_corpora import Labelled, Tagged, load_ptb, load_sst
 

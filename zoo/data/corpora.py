@@ -4,19 +4,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+from zoo.checks import one_of
 from zoo.data import tatoeba
-from zoo.data.corpus import Corpus, CorpusFile, choose, locate
+from zoo.data.corpus import Corpus, CorpusFile, locate
 from zoo.data.generated import dates
 from zoo.data.parallel_text import Pairs, read_aligned
 from zoo.files import StrPath
 
 # What the table can't say.
 _MORE: dict[str, dict[str, Any]] = {
-    "tatoeba": {
-        "unpack": tatoeba.unpack,
-        "download_limit": tatoeba.ARCHIVE_LIMIT,
-        "unpack_limit": tatoeba.TEXT_LIMIT,
-    },
+    "tatoeba": {"unpack": tatoeba.unpack},
     "dates": {
         "languages": (dates.ALL, *dates.PATTERNS, dates.TARGET),
         "parts": tuple(dates.PATTERNS),
@@ -111,11 +108,11 @@ def load(
         print(len(pairs), pairs.sources[0], pairs.references[0])
         ```
     """
-    corpus = CORPORA[choose("corpus", name, list_corpora())]
-    choose(f"split of {corpus.name}", split, [*corpus.splits, *corpus.aliases])
+    corpus = CORPORA[one_of("corpus", name, list_corpora())]
+    one_of("split", split, [*corpus.splits, *corpus.aliases])
     split = corpus.aliases.get(split, split)
     for language in (source, target):
-        choose(f"language of {corpus.name}", language, corpus.languages)
+        one_of("language", language, corpus.languages)
     if source == target:
         raise ValueError(
             f"source and target should be two of {', '.join(corpus.languages)}, "

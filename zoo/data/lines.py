@@ -1,50 +1,27 @@
-"""The lines of a text file, plain or packed, read in constant memory."""
+"""The lines of text files, and the error of files that can't be read."""
 
 import codecs
+import gzip
 import io
-import os
 import re
+import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import regex
 
-from zoo.data.errors import CorpusError
-from zoo.files import StrPath, unpacked
-from zoo.strings import composed
+from zoo.files import StrPath
 
 LONGEST_LINE = 1 << 24  # characters; beyond that a file is hardly text
-_MARKS = {  # UTF-32's begins with that of UTF-16
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _VISIBLE = regex.compile(r"[^\s\p{Cc}\p{Cf}]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # but tab and line feed
-_LOW = re.compile(rb"[^\n\r -\xff]")  # half of UTF-16's bytes in most alphabets
 
 
-def check_file(path: Path) -> None:
-    """Raises a `CorpusError` if a file can't be read several times, or is empty."""
-    if not os.path.lexists(path):
-        raise CorpusError(f"{path} does not exist")
-    if path.is_dir():
-        raise CorpusError(f"{path} should be a file, received a folder")
-    if path.exists() and not path.is_file():
-        raise CorpusError(
-            f"{path} should be a file, received a pipe or device, which can't be read "
-            "twice: write it to a file first"
-        )
-    try:
-        with path.open("rb") as file:
-            empty = not file.read(1)
-    except OSError as error:
-        raise CorpusError(f"{path} can't be read: {error.strerror}") from error
-    if empty:
-        raise CorpusError(f"{path} is empty")
+class CorpusError(ValueError):
+    """A corpus's files are missing, broken, altered or inconsistent."""
 
 
 def tidy(text: str) -> str:
@@ -64,86 +41,82 @@ def tidy(text: str) -> str:
     return text if _VISIBLE.search(text) else ""
 
 
-def has_control(text: str) -> bool:
-    """Returns whether `tidy` removes control characters other than line ends."""
-    return _CONTROL.search(text.strip(" \t\r\n")) is not None
+def read_lines(source: Any, name: StrPath | None = None) -> Iterator[str]:
+    r"""Yields the lines of a file, without their ends, in constant memory.
 
-
-def read_lines(
-    source: Any, normalize: bool = False, name: StrPath | None = None
-) -> Iterator[str]:
-    r"""Yields the lines of a file, without their ends.
-
-    A file that is gzip, bzip2 or xz is unpacked. The text is UTF-8, or UTF-16 or UTF-32
-    with a byte order mark. Only "\n" or "\r\n" ends a line, so that characters such as
-    U+2028 may stand within sentences; "\r" does in a file that begins without "\n".
+    A path that ends in `.gz` is unpacked. The text is UTF-8, or UTF-16 with a byte
+    order mark. Only "\n" or "\r\n" ends a line, so that characters such as U+2028 may
+    be within sentences.
 
     Args:
         source: the path, or a buffered binary file.
-        normalize: whether to bring the text into Unicode's composed form (NFC).
         name: a file's name for errors.
 
     Raises:
-        CorpusError: if the file is damaged or in another encoding, or has a line of
-            more than 16,777,216 characters.
+        CorpusError: if the file is damaged, in another encoding, or has a NUL or a line
+            of more than 16,777,216 characters. It names the line.
     """
-    name = name or source
-    opened = source.open("rb") if isinstance(source, Path) else nullcontext(source)
-    with opened as file, _corpus_error(name), unpacked(file, name) as content:
-        encoding, end = _format(content.peek(1 << 13), name)
-        errors = "surrogateescape" if encoding == "utf-8-sig" else "strict"
-        text = io.TextIOWrapper(content, encoding, errors, newline=end)
-        with ExitStack() as stack:
-            stack.callback(text.detach)  # so that standard input stays open
-            lines = iter(lambda: text.readline(LONGEST_LINE), "")
-            for number, line in enumerate(lines, start=1):
-                if not line.isascii() or len(line) == LONGEST_LINE:
-                    _check(name, line, number, end)
-                line = line.removesuffix(end).removesuffix("\r")
-                yield composed(line) if normalize else line
+    name, number = name or source, 0
+    try:
+        with _opened(source) as file:
+            wide = file.peek(2)[:2] in _UTF16
+            encoding = ("utf-16", "strict") if wide else ("utf-8-sig", _KEEP)
+            text = io.TextIOWrapper(file, *encoding, newline="\n")
+            try:
+                for line in iter(lambda: text.readline(LONGEST_LINE), ""):
+                    number += 1
+                    _check(name, line, number)
+                    yield line.removesuffix("\n").removesuffix("\r")
+            finally:
+                text.detach()  # so that standard input stays open
+    except (gzip.BadGzipFile, zlib.error, EOFError, UnicodeError) as error:
+        raise CorpusError(
+            f"{name} is damaged after line {number:,}: {error}"
+        ) from error
 
 
-def _format(start, name):
-    """Returns the encoding and the line end of a file by its first bytes."""
-    for mark, encoding in _MARKS.items():
-        if start.startswith(mark):
-            text = start[: len(start) // 4 * 4].decode(encoding, "ignore")
-            break
-    else:
-        encoding, text = "utf-8-sig", start.decode("latin-1")
-        nulls = start.count(0)
-        if nulls and 4 * len(_LOW.findall(start)) >= len(start):
-            size = 32 if nulls > 0.6 * len(start) else 16
-            order = "LE" if start[1::2].count(0) > start[::2].count(0) else "BE"
-            raise CorpusError(
-                f"{name} should be UTF-8, received NUL bytes: it looks like "
-                f"UTF-{size}-{order} without a byte order mark; save it as UTF-8"
-            )
-    return encoding, "\r" if "\r" in text[:-1] and "\n" not in text else "\n"
+_KEEP = "surrogateescape"  # keeps wrong bytes for `_check`
 
 
-def _check(name, line, number, end):
-    if len(line) == LONGEST_LINE and not line.endswith(end):
+def _opened(source):
+    if not isinstance(source, Path):
+        return nullcontext(source)
+    return gzip.open(source) if source.suffix == ".gz" else source.open("rb")
+
+
+def _check(name, line, number):
+    if len(line) == LONGEST_LINE and not line.endswith("\n"):
         raise CorpusError(
             f"{name} should be text with a sentence a line, received a line of more "
-            f"than {LONGEST_LINE:,} characters, line {number}"
+            f"than {LONGEST_LINE:,} characters, line {number:,}"
         )
+    if "\0" in line:
+        raise CorpusError(
+            f"{name} should be UTF-8, or UTF-16 with a byte order mark, received a NUL "
+            f"character in line {number:,}"
+        )
+    if line.isascii():
+        return
     try:
         line.encode()
-    except UnicodeEncodeError as error:  # "surrogateescape" has read a wrong byte
+    except UnicodeEncodeError as error:
         raise CorpusError(
             f"{name} should be UTF-8, received the byte "
-            f"0x{ord(line[error.start]) - 0xDC00:02x} in line {number}, byte "
+            f"0x{ord(line[error.start]) - 0xDC00:02x} in line {number:,}, byte "
             f"{len(line[: error.start].encode()) + 1} of the line"
         ) from None
 
 
-@contextmanager
-def _corpus_error(name):
+def aligned_lines(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    """Yields the lines of two files in pairs; they must have the same number."""
+    sides = [read_lines(path) for path in (source, target)]
     try:
-        yield
+        yield from zip(*sides, strict=True)
     except CorpusError:
         raise
-    except ValueError as error:
-        place = f"{name}: " * isinstance(error, UnicodeError)
-        raise CorpusError(f"{place}{error}") from error
+    except ValueError:  # of zip
+        counts = [sum(1 for _ in read_lines(path)) for path in (source, target)]
+        raise CorpusError(
+            "the two files must have the same number of lines, received "
+            f"{counts[0]:,} lines in {source} and {counts[1]:,} in {target}"
+        ) from None

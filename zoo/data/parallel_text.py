@@ -1,12 +1,10 @@
-"""Sentence pairs, read from two files that are aligned by line."""
+"""Sentence pairs and their languages; corpora of two files aligned by line."""
 
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
-from zoo.data.errors import CorpusError
-from zoo.data.lines import read_lines
-from zoo.warn import warn_caller
+from zoo.data.lines import CorpusError, aligned_lines
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -67,9 +65,7 @@ class Pairs:
 def read_aligned(
     source_path: Path, target_path: Path, tabs_separate: bool
 ) -> tuple[list[str], list[list[str]]]:
-    """Reads two files that are aligned by line; see `aligned_lines`.
-
-    All white space is kept. Pairs with a blank side are left out, with a warning.
+    """Reads two files that are aligned by line. All white space is kept.
 
     Args:
         source_path: the source side.
@@ -81,46 +77,41 @@ def read_aligned(
     Returns:
         The sources, and the references of each.
     """
-    sources, references, blank, number = [], [], list[int](), 0
-    lines = aligned_lines(source_path, target_path)
-    for number, sides in enumerate(lines, start=1):
-        source, target = (
-            [text for text in texts if text.strip()]
-            for texts in (s.split("\t") if tabs_separate else [s] for s in sides)
-        )
-        if source and target:
-            sources.append(source[0])
-            references.append(target)
-        else:
-            blank.append(number)
+    sources, references = list[str](), list[list[str]]()
+    place = f"{source_path} and {target_path}"
+    for number, sides in enumerate(aligned_lines(source_path, target_path), start=1):
+        if not all(map(str.strip, sides)):
+            raise CorpusError(f"line {number} of {place} is blank on one side or both")
+        source, target = (s.split("\t") if tabs_separate else [s] for s in sides)
+        sources.append(source[0])
+        references.append(target)
     if not sources:
-        raise CorpusError(
-            f"there is no sentence pair in {source_path} and {target_path}, received "
-            f"{number} lines, {len(blank)} of them blank on one side or both"
-        )
-    if blank:
-        warn_caller(
-            f"{len(blank)} of {number} pairs left out, blank on one side or both, "
-            f"the first at line {blank[0]} of {source_path} and {target_path}"
-        )
+        raise CorpusError(f"{place} have no sentence pair")
     return sources, references
 
 
-def aligned_lines(
-    source: Path, target: Path, normalize: bool = False
-) -> Iterator[tuple[str, str]]:
-    """Yields the lines of two files in pairs; see `read_lines`.
+# === Languages ===
+def language_name(code: str) -> str:
+    """Returns the English name of a language, by Babel (extra `train`).
 
-    If one has more, the error has both counts.
+    Without Babel, or for a code of BCP 47 that it doesn't know, it is the code.
     """
-    sides = [read_lines(path, normalize) for path in (source, target)]
     try:
-        yield from zip(*sides, strict=True)
-    except CorpusError:
-        raise
-    except ValueError:  # of zip
-        counts = [sum(1 for _ in read_lines(path)) for path in (source, target)]
-        raise CorpusError(
-            "the two files must have the same number of lines, received "
-            f"{counts[0]:,} lines in {source} and {counts[1]:,} in {target}"
-        ) from None
+        from babel import Locale, UnknownLocaleError
+    except ImportError:
+        return code
+    try:
+        name = Locale.parse(code.replace("-", "_")).english_name
+    except (UnknownLocaleError, ValueError):  # a language without formats of its own
+        name = Locale("en").languages.get(code)
+    return name or code
+
+
+def direction_name(source: str, target: str) -> str:
+    """Returns a direction in words: "English to German".
+
+    It is "" if a code is of no single language: "mul", "zxx" (none) or "und".
+    """
+    if {source, target} & {"mul", "zxx", "und"}:
+        return ""
+    return f"{language_name(source)} to {language_name(target)}"

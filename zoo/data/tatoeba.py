@@ -11,42 +11,32 @@ by English sentence:
 - train is every other row whose German side is not in valid or test, in the order of
   `deu.txt` shuffled by `random.Random(0)`.
 
-The evidence: undoing that shuffle on the files of zoo's figures gives rows in the order
-of `deu.txt` (by the length of the English sentence, with each one's rows together), and
-rows so ordered give the six files back byte for byte; a test does both. The archive of
-2018-05-13 itself was not available, so it may contain further rows, dropped by some
-other rule; if so, the sha256 of the files will not match and they are rejected.
+A test puts rows in this order together from the files of zoo's figures, and gets these
+back byte for byte. The archive of 2018-05-13 itself was not available, so it may have
+further rows; if so, the files' sha256 will not match and they are rejected.
 """
 
 import hashlib
-import io
 import random
 import re
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from zoo.data.errors import HINT, CorpusError
+from zoo.data.corpus import HINT
+from zoo.data.lines import CorpusError
 from zoo.files import StrPath
 
-# Limits for an archive of unknown, growing size. In 2018 its text had some 12 MB in
-# 200,000 lines; since then each line has an attribution of some 80 bytes. The limits
-# allow for three times as many lines.
-ARCHIVE_LIMIT = 30_000_000
+# In 2018 the text had some 12 MB in 200,000 lines; since then each line has an
+# attribution of some 80 bytes. This allows for three times as many lines.
 TEXT_LIMIT = 90_000_000
-_ABOUT_LIMIT = 100_000
 _HELD_OUT_FILE = Path(__file__).with_name("tatoeba_held_out.txt")
 _TEXT, _ABOUT = "deu.txt", "_about.txt"
 
 
-def unpack(
-    archive: StrPath, name: str | None = None, limit: int = TEXT_LIMIT
-) -> tuple[dict[str, bytes], str]:
-    """Makes the six files of the corpus from a `deu-eng.zip`; a `Corpus.unpack`.
-
-    `limit` is that of `deu.txt`; the name is unused.
-    """
-    rows, date = _read(archive, limit)
+def unpack(archive: StrPath) -> tuple[dict[str, bytes], str]:
+    """Makes the six files of the corpus from a `deu-eng.zip`; a `Corpus.unpack`."""
+    rows, date = _read(archive)
     held_out = held_out_sentences()
     files = split(rows, held_out)
     kept = files["valid.en"].count(b"\n") + files["test.en"].count(b"\n")
@@ -101,52 +91,48 @@ def held_out_sentences() -> list[str]:
     return _HELD_OUT_FILE.read_text(encoding="ascii").split()
 
 
-def _read(archive, limit):
+def _read(archive):
     """Returns the rows of `deu.txt`, and the archive's date."""
-    label = Path(archive).name.removesuffix(".part")
     try:
         with zipfile.ZipFile(archive) as contents:
-            rows = _rows(_member(contents, _TEXT, limit))
+            rows = _rows(_member(contents, _TEXT))
             has_about = _ABOUT in contents.namelist()
-            about = _member(contents, _ABOUT, _ABOUT_LIMIT) if has_about else b""
-            date = re.search(r"Date of this file:\s*(\S+)", about.decode())
+            about = _member(contents, _ABOUT) if has_about else ""
     except CorpusError:
         raise
     except Exception as error:  # of zipfile or the text, of many classes
+        label = Path(archive).name.removesuffix(".part")
         raise CorpusError(
             f"{label} should be a whole archive of UTF-8 text with {_TEXT}: {error}. "
             f"{HINT}"
         ) from None
+    date = re.search(r"Date of this file:\s*(\S+)", about)
     return rows, date[1] if date else "(no date given)"
 
 
-def _member(contents, name, limit):
-    """Reads a member of an archive in bounded memory, whatever size it declares."""
+def _member(contents, name):
+    """Reads a text of an archive in bounded memory, whatever size it declares."""
     info = contents.getinfo(name)
     # Of other methods a few bytes may unfold to any number.
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise CorpusError(
-            f"{name} should be stored or deflated, received compression method "
-            f"{info.compress_type}. {HINT}"
-        )
+        raise CorpusError(f"{name} should be stored or deflated. {HINT}")
     with contents.open(info) as file:
-        data = file.read(limit + 1)
-    if len(data) > limit:
-        raise CorpusError(f"{name} should have at most {limit} bytes. {HINT}")
-    return data
+        data = file.read(TEXT_LIMIT + 1)
+    if len(data) > TEXT_LIMIT:
+        raise CorpusError(f"{name} should have at most {TEXT_LIMIT} bytes. {HINT}")
+    return data.decode()
 
 
-def _rows(data):
+def _rows(text):
     rows = []
-    lines = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="\n")
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
-        columns = [column.strip() for column in line.split("\t", 2)[:2]]
-        if len(columns) < 2 or not all(columns):
+        english, german = (line.split("\t") + [""])[:2]
+        if not (english.strip() and german.strip()):
             raise CorpusError(
                 f"line {number} of {_TEXT} should be English, tab, German, received "
                 f"{line[:80]!r}"
             )
-        rows.append((columns[0], columns[1]))
+        rows.append((english.strip(), german.strip()))
     return rows

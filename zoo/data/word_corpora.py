@@ -5,10 +5,10 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
+from zoo.checks import one_of
 from zoo.data.corpora import CORPORA
-from zoo.data.corpus import choose, locate
-from zoo.data.errors import CorpusError
-from zoo.data.lines import read_lines
+from zoo.data.corpus import locate
+from zoo.data.lines import CorpusError, read_lines
 from zoo.files import StrPath
 
 PTB, SST, UD_ENGLISH = (CORPORA[name] for name in ("ptb", "sst", "ud_english_ewt"))
@@ -56,7 +56,7 @@ def load_ptb(split: str = "train", cache_dir: StrPath | None = None) -> list[str
         ValueError: for another split.
         CorpusError: see `zoo.data.load`.
     """
-    choose("split of ptb", split, PTB.splits)
+    one_of("split", split, PTB.splits)
     name = f"ptb.{split}.txt"
     path = locate(PTB, [name], cache_dir) / name
     return [" ".join(line.split()) for line in read_lines(path) if line.strip()]
@@ -82,8 +82,8 @@ def load_sst(
         ValueError: for another split or other labels.
         CorpusError: for a line without a valid label; see also `zoo.data.load`.
     """
-    choose("split of sst", split, SST.splits)
-    choose("labels of sst", labels, ("fine", "binary"))
+    one_of("split", split, SST.splits)
+    one_of("labels", labels, ("fine", "binary"))
     name = f"{labels}.{split}.txt"
     path = locate(SST, [name], cache_dir) / name
     names = FINE if labels == "fine" else BINARY
@@ -140,7 +140,7 @@ def load_ud(
         ValueError: for another split.
         CorpusError: for a file that is not CoNLL-U; see also `zoo.data.load`.
     """
-    choose("split of ud_english_ewt", split, UD_ENGLISH.splits)
+    one_of("split", split, UD_ENGLISH.splits)
     name = f"{split}.conllu"
     path = locate(UD_ENGLISH, [name], cache_dir, allow_newer) / name
     sentences = [(words, tags) for _, words, tags in conllu_sentences(path)]
@@ -149,19 +149,10 @@ def load_ud(
     return Tagged([words for words, _ in sentences], [tags for _, tags in sentences])
 
 
-def conllu_sentences(
-    path: Path, column: str = "upos", normalize: bool = False
-) -> Iterator[tuple[int, list[str], list[str]]]:
-    """Yields the line, the words and the tags of each sentence of a CoNLL-U file.
-
-    The column is "upos", whose tags are those of `UPOS`, or "xpos", a language's own.
-    """
+def conllu_sentences(path: Path) -> Iterator[tuple[int, list[str], list[str]]]:
+    """Yields the line, the words and the tags of each sentence of a CoNLL-U file."""
     words, tags = list[str](), list[str]()
-    place, rule = 3, f"one of the tags {', '.join(UPOS)}"
-    if column == "xpos":
-        place, rule = 4, "a tag in the fifth field"
-    lines = itertools.chain(read_lines(path, normalize), [""])
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(itertools.chain(read_lines(path), [""]), start=1):
         if line.startswith("#"):
             continue
         if not line.strip():
@@ -177,12 +168,11 @@ def conllu_sentences(
             )
         if not fields[0].isdigit():  # 3-4 is a contraction, 8.1 an empty node
             continue
-        tag = fields[place]
-        allowed = tag in UPOS if column == "upos" else tag not in ("", "_")
-        if not allowed or not fields[1]:
+        word, tag = fields[1], fields[3]
+        if not word or tag not in UPOS:
             raise CorpusError(
-                f"{path}, line {number} should have a word and {rule}, received "
-                f"{fields[1]!r} and {tag!r}"
+                f"{path}, line {number} should have a word and one of the tags "
+                f"{', '.join(UPOS)}, received {word!r} and {tag!r}"
             )
-        words.append(fields[1])
+        words.append(word)
         tags.append(tag)

@@ -20,7 +20,6 @@ from zoo.files import lock, write_bytes
 from zoo.strings import counted
 
 FILE = "config.json"
-CACHE = "tokenised"  # the folder of a user's own text as ids
 MODELS = "models"  # holds a folder for each of several models of a run
 # These may change when a run is resumed, and are no part of its identity.
 MAY_CHANGE_ON_RESUME = ("epochs", "patience", "average", "samples")

@@ -34,7 +34,6 @@ def train(
     start: StrPath | None = None,
     columns: str | int | Sequence[str | int] | None = None,
     languages: str | Sequence[str] | None = None,
-    keep_all: bool = False,
     seed: int = 1,
     choices: Mapping[str, Any] | None = None,
 ) -> Any:
@@ -43,8 +42,7 @@ def train(
     Args:
         recipe: name of a recipe, such as "luong_local".
         data: what to train on: `(sources, targets)`, a list of pairs, a table with
-            named columns, or paths of files; see `read_pairs`, and for other tasks
-            `read_tagged`, `read_labelled` and `read_sentences`, of `zoo.data.own`.
+            named columns, or paths of files; see `zoo.data.own.read`.
         valid: likewise, what chooses the best epoch. Default: a part of `data`, held
             out.
         test: likewise, what is scored at the end; None for nothing.
@@ -55,7 +53,6 @@ def train(
         start: preset to fine-tune: its weights and its tokenizer.
         columns: names of a table's columns, or numbers if it has no header.
         languages: codes of source and target, for the card.
-        keep_all: whether lines that look wrong are kept.
         seed: makes the training repeatable; 0 or more.
         choices: hyper-parameters to change, by the keys of `--set`, such as
             `{"epochs": 3, "model.hidden_dim": 128}`.
@@ -87,7 +84,6 @@ def train(
         seed=integer("seed", seed, 0),
         columns=_as_list(columns),
         languages=_as_list(languages),
-        keep_all=keep_all,
         start=None if start is None else os.fspath(start),
         changes=[
             f"{key}={value if isinstance(value, str) else json.dumps(value)}"

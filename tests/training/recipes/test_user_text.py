@@ -169,3 +169,11 @@ def test_what_python_was_given_is_resumed_from_python(tmp_path, capsys):
 def test_a_recipe_of_made_up_data_takes_no_text(tmp_path):
     with pytest.raises(ConfigurationError, match="takes no text of your own"):
         given_files(recipe("birnn_tasks"), Arguments(tmp_path), ([], None, None))
+
+
+@pytest.mark.backend_free
+def test_files_are_paths():
+    arguments = Arguments("x", train=[["a.en", "a.de"]], test=["t.tsv"])
+    (train,), valid, test = given_files(recipe("luong_dot"), arguments)
+    assert train == (Path("a.en"), Path("a.de")) and valid is None
+    assert test == (Path("t.tsv"),)

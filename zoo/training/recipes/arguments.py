@@ -36,12 +36,11 @@ class Arguments:
         distribute: data parallelism: over all devices (auto, the default), none, or an
             error if there is only one device (data).
         finish: stop training and use the best weights so far.
-        train: train on it; may be repeated.
+        train: train on it; .gz is read, too. May be repeated.
         valid: what chooses the best epoch. Default: a part of --train, held out.
         test: scored at the end.
         columns: names of a table's columns, or numbers.
         languages: codes of source and target, as en:de. Default: by the files' names.
-        keep_all: keep lines that look wrong: overlong, or of unlike lengths.
         start: fine-tune it: start from its weights, with its tokenizer.
     """
 
@@ -58,7 +57,6 @@ class Arguments:
     test: Files | None = None
     columns: Sequence[str | int] | None = None
     languages: Sequence[str] | None = None
-    keep_all: bool = False
     start: str | None = None
 
 
@@ -79,9 +77,9 @@ def _absolute(name):
     return str(Path(name).absolute()) if Path(name).is_dir() else name
 
 
-TEXT = ("train", "valid", "test", "columns", "languages", "keep_all", "start")
+TEXT = ("train", "valid", "test", "columns", "languages", "start")
 # What argparse needs to know of options beyond their names and help.
-_FLAGS = {"start": "--from", "keep_all": "--keep-all", "changes": "--set"}
+_FLAGS = {"start": "--from", "changes": "--set"}
 _JOINED = {"columns": ",", "languages": ":"}  # several values in one word
 _FILES = {"metavar": "FILE", "nargs": "+", "type": os.path.abspath}
 _WORDS: dict[str, dict[str, Any]] = {
@@ -97,7 +95,6 @@ _WORDS: dict[str, dict[str, Any]] = {
     "test": _FILES,
     "columns": {"metavar": "A,B", "type": lambda text: text.split(",")},
     "languages": {"metavar": "A:B", "type": lambda text: text.split(":")},
-    "keep_all": {"action": "store_true"},
     "start": {"metavar": "PRESET", "type": _absolute},
 }
 

@@ -64,8 +64,8 @@ def choices_for_texts(recipe: Any, size: str, text: Any, start: Any = None) -> A
 
 def choices_for_pairs(recipe: Any, size: str, text: Any, start: Any = None) -> Any:
     """Returns the choices of a translator's run on a user's own pairs."""
-    scale, chosen = _plan(recipe, size, text.pairs, PAIRS_READ, start)
-    narrow = 1.0 if size == "tiny" else min(1.0, text.pairs / ENOUGH_PAIRS) ** 0.3
+    scale, chosen = _plan(recipe, size, len(text.train), PAIRS_READ, start)
+    narrow = 1.0 if size == "tiny" else min(1.0, len(text.train) / ENOUGH_PAIRS) ** 0.3
     changes = dict(zip(("source", "target"), text.languages, strict=True))
     changes |= {"corpora": (), "tokenizer": {"normalization": "nfc"}}
     if chosen is not None:
@@ -79,7 +79,7 @@ def choices_for_pairs(recipe: Any, size: str, text: Any, start: Any = None) -> A
     if chosen is not None:
         most = chosen.vocabulary
         changes["model"] = model = widened(scale.model, chosen.width * narrow)
-        if chosen.width >= 1 and text.pairs < FEW_PAIRS:
+        if chosen.width >= 1 and len(text.train) < FEW_PAIRS:
             dropout = [name for name in model if name.endswith("dropout")]
             model |= {name: max(model[name], 0.3) for name in dropout}
     elif size != "paper":  # another scale of the recipe

@@ -1,6 +1,5 @@
 """The sentence pairs of a translator's run: named corpora, or a user's own text."""
 
-import hashlib
 from functools import partial
 from typing import Any
 
@@ -8,7 +7,7 @@ from zoo import data
 from zoo.data.generated.toy_text import reversal_pairs
 from zoo.data.store import tokenise
 from zoo.training.card_metadata import of_corpora
-from zoo.training.config import CACHE, ConfigurationError
+from zoo.training.config import ConfigurationError
 
 VALIDATION_SENTENCES = 500  # of each set; they are decoded after each epoch
 UNLIMITED = 10**9  # pieces of a text, which is then not cut
@@ -112,27 +111,17 @@ class UserPairs:
         return {"hard_vocab_limit": False, "required_chars": "".join(sorted(missing))}
 
     def encode(self, preprocessor: Any, longest: int) -> tuple[Ids, Ids, int]:
-        """See `NamedCorpora.encode`; the ids are in a file in the run's folder."""
-        dropped = 0
-
-        def keep(sources, targets):
-            nonlocal dropped
-            kept = _fits(sources, targets, longest)
-            dropped = len(kept) - int(kept.sum())
-            return kept
-
-        tokenizer = preprocessor.tokenizer
-        sources, targets = tokenise(
-            self.text.parts,
-            partial(preprocessor.encode, length=UNLIMITED),
-            partial(preprocessor.encode_targets, length=UNLIMITED),
-            key=self.text.digest + hashlib.sha256(tokenizer.proto).hexdigest(),
-            cache=self.run.output / CACHE,
-            weights=[part.weight for part in self.text.parts],
-            keep=keep,
-            vocabulary_size=tokenizer.vocabulary_size(),
+        """See `NamedCorpora.encode`."""
+        train = self.text.train
+        sources, targets = (
+            tokenise(texts, partial(encode, length=UNLIMITED))
+            for texts, encode in (
+                (train.sources, preprocessor.encode),
+                (train.targets, preprocessor.encode_targets),
+            )
         )
-        return sources, targets, dropped
+        kept = _fits(sources.lengths, targets.lengths, longest)
+        return sources[kept], targets[kept], int((~kept).sum())
 
 
 def _as_set(pairs, count=None):

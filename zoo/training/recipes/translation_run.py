@@ -11,7 +11,7 @@ from zoo.analysis.evaluation import (
     worst_translations,
 )
 from zoo.data import list_corpora
-from zoo.data.languages import direction_name
+from zoo.data.parallel_text import direction_name
 from zoo.data.store import RaggedIds
 from zoo.files import write_bytes
 from zoo.strings import counted

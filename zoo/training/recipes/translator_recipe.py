@@ -136,8 +136,7 @@ def translation_recipe(
     user_text = UserText(
         translator,
         "two files, aligned by line (my.en my.de), or one table or folder",
-        importer("zoo.data.own", "read_pairs"),
-        ("columns", "languages"),
+        "pairs",
         choices=choices_for_pairs,
     )
     return Recipe(

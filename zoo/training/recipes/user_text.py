@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from zoo.training.config import ConfigurationError, refused_as, say
@@ -17,10 +18,7 @@ class UserText:
     Attributes:
         task: function that returns the class of its tasks; see `importer`.
         files: the files that it takes, in words.
-        read: function that returns the function that reads them, such as
-            `zoo.data.own.read_pairs`; see `importer`.
-        options: names of the reader's arguments that a run gives: "columns" or
-            "column" (of a table), "languages".
+        kind: how they are read, as "pairs"; see `zoo.data.own.read`.
         sentences: how many the `small` model reads in all its epochs.
         widths: arguments of the model that a size multiplies, with the defaults of
             those that `small` doesn't set. They are in the choices' dict `model`, or
@@ -32,8 +30,7 @@ class UserText:
 
     task: Callable[[], Any]
     files: str
-    read: Callable[[], Any]
-    options: tuple[str, ...] = ("columns",)
+    kind: str
     sentences: int = 0
     widths: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -46,11 +43,9 @@ def given_files(recipe: Any, arguments: Arguments, given: Any = None) -> Any:
     It is in the files that the arguments name, or given. Checks scale and choices.
     """
     if arguments.train:
-        from zoo.data.own import TextFiles
-
-        parts = arguments.valid, arguments.test
-        train = [TextFiles.parse(files) for files in arguments.train]
-        given = train, *(files and TextFiles.parse(files) for files in parts)
+        train = [tuple(map(Path, files)) for files in arguments.train]
+        others = arguments.valid, arguments.test
+        given = train, *(files and tuple(Path(f) for f in files) for files in others)
     if given is not None and recipe.user_text is None:
         raise ConfigurationError(f"the recipe {recipe.name} takes no text of your own")
     known = list(recipe.scales) if given is None else scale_names(recipe)
@@ -68,6 +63,7 @@ def choose(
     recipe: Any, arguments: Arguments, given: Any, distribution: Any
 ) -> tuple[Any, Any, Any]:
     """Returns the choices of a run, a user's own text and the task to start from."""
+    from zoo.data.own import read
     from zoo.presets.loading import load
 
     start, text, own = None, None, recipe.user_text
@@ -77,15 +73,13 @@ def choose(
     if given is None:
         scale = recipe.scales[arguments.scale]
     else:
-        columns = arguments.columns
-        options = {
-            "columns": columns,
-            "column": columns and columns[0],
-            "languages": arguments.languages,
-        }
-        options = {name: options[name] for name in own.options}
-        how = {"keep_all": arguments.keep_all, "seed": arguments.seed}
-        text = own.read()(*given, **how, **options)
+        text = read(
+            own.kind,
+            *given,
+            columns=arguments.columns,
+            languages=arguments.languages,
+            seed=arguments.seed,
+        )
         for line in text.report if distribution.main else ():
             say(recipe.name, line)
         scale = own.choices(recipe, arguments.scale, text, start)

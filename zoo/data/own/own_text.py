@@ -1,0 +1,352 @@
+"""One's own text for training, validation and a test."""
+
+import dataclasses
+import functools
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from zoo.checks import one_of
+from zoo.data.lines import CorpusError, tidy
+from zoo.data.own.kinds import KINDS, Kind
+from zoo.data.own.text_rows import UNKNOWN, Source, as_files, find, find_split
+from zoo.strings import counted
+from zoo.text.pieces import UNSPACED
+
+HELD_OUT, SHARE = 1000, 0.05  # texts that are held out: at most, and of the unique ones
+LONGEST = 10_000  # characters of a text that is trained on
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnText:
+    """Text that `read` has read, in memory.
+
+    Attributes:
+        train: `Pairs`, `Tagged`, `Labelled` or a list of sentences.
+        valid: the same for validation.
+        test: the same for a test; None if there is none.
+        languages: the codes of source and target, as ("en", "de"); "und" if unknown.
+        identity: 64 hexadecimal digits that depend on the texts for training and
+            validation and their order, but not on the files that hold them.
+        report: what was read, left out and held out, as lines for a log.
+    """
+
+    train: Any
+    valid: Any
+    test: Any
+    languages: tuple[str, str]
+    identity: str
+    report: list[str]
+
+    @functools.cached_property
+    def words(self) -> int:
+        """Words of both sides of the training pairs.
+
+        In a script without spaces, half as many as characters.
+        """
+        return sum(map(_count_words, (self.train.sources, self.train.targets)))
+
+    @functools.cached_property
+    def characters(self) -> str:
+        """The distinct characters of all pairs for training and validation."""
+        texts = (getattr(s, side) for s in (self.train, self.valid) for side in _SIDES)
+        return "".join(sorted(set[str]().union(*(set().union(*t) for t in texts))))
+
+    def sample(self, count: int) -> list[str]:
+        """Returns at most `count` sentences, sources and targets of training pairs.
+
+        A hash chooses unique pairs, so that equal texts in any order give an equal
+        sample.
+        """
+        chosen = _by_hash({*self.train}, 0)[: max(1, count // 2)]
+        return [source for source, _ in chosen] + [target for _, target in chosen]
+
+
+_SIDES = ("sources", "targets")
+
+
+def _count_words(texts):
+    sample = "".join(texts[:: max(1, len(texts) // 1000)])
+    if len(UNSPACED.findall(sample)) > 0.3 * len(sample):
+        return sum(map(len, texts)) // 2
+    return sum(text.count(" ") + 1 for text in texts)
+
+
+def read(
+    kind: str,
+    train: Any,
+    valid: Any = None,
+    test: Any = None,
+    *,
+    columns: Sequence[Any] | None = None,
+    languages: Sequence[str] | None = None,
+    seed: int = 1,
+) -> OwnText:
+    """Reads one's own text, from files or from a program's data.
+
+    | kind | files | names of columns |
+    | --- | --- | --- |
+    | "pairs" | two, aligned by line, or a table | source, target (or src, tgt) |
+    | "labelled" | a table | text (or sentence), label |
+    | "sentences" | a sentence a line, or a table | text (or sentence) |
+    | "tagged" | CoNLL-U; a word and its tag a line, between tabs or spaces, and an \
+empty line after a sentence; or JSON lines | words (or tokens), tags |
+
+    Each of `train`, `valid` and `test` may be
+
+    - a path or, of aligned files, a tuple of two. Tables are `.csv`, `.jsonl`, or TSV;
+      any file may be gzip (`.gz`). UTF-8, or UTF-16 with a byte order mark;
+    - a folder with such files for each split, as `train.en`, `train.de`, `valid.en`
+      (or `dev.en`), …;
+    - several of these, in a list of `pathlib.Path`s and tuples of them. What is listed
+      twice counts twice;
+    - Python data: a tuple of columns; a list of rows or of dicts; a dict of columns, a
+      pandas DataFrame or a Hugging Face `Dataset`; or `zoo.data`'s `Pairs`, `Labelled`
+      or `Tagged`. A missing cell is an empty text.
+
+    Texts are brought into Unicode's composed form (NFC), stripped, and control
+    characters become spaces. Items with an empty part are left out, of the training set
+    also those of more than 10,000 characters.
+
+    Without `valid`, and without one in the folder of `train`, a part of the training
+    set is held out: of the unique items a twentieth, at least one and at most 1,000,
+    which `seed` and their content choose, in proportion to their labels. Others that
+    share a text with them, or a side of a pair, are left out.
+
+    Args:
+        kind: "pairs", "labelled", "sentences" or "tagged".
+        train: the training set.
+        valid: a set for validation.
+        test: a set for a test.
+        columns: a table's columns: names, or numbers from 1 for a table whose first
+            line is a row. Default: those named in the table above, or `languages`; of
+            a file with a word a line, 1 and 2.
+        languages: codes of the source and target of pairs. Default: the files' suffixes
+            or columns' names of two letters, as "de" or "pt_BR".
+        seed: seed of what is held out.
+
+    Returns:
+        The sets. Names of labels are sorted, numbers by their size.
+
+    Raises:
+        CorpusError: for files that can't be read or hold nothing. The message names
+            file, line and cause.
+        TypeError: for Python data that are no such items.
+
+    Example:
+        >>> from zoo.data.own import read
+        >>> own = read("pairs", (["one", "two", "two"], ["eins", "zwei", "zwei"]))
+        >>> list(own.train), list(own.valid), own.test
+        ([('one', 'eins')], [('two', 'zwei')], None)
+    """
+    languages = languages if kind == "pairs" else None
+    found, how = _kind(kind), (columns, _two(languages))
+    sources = {"train": find(found, train, "train", *how)}
+    for split, data in (("valid", valid), ("test", test)):
+        if data is None:
+            data = _beside(train, split, found, how[1])
+        if data is not None:
+            sources[split] = find(found, data, split, *how)
+    codes = _languages(sources["train"], languages)
+    report = list[str]()
+    items = {
+        s: _read_items(found, several, s, report) for s, several in sources.items()
+    }
+    if "valid" not in items:
+        items["train"], items["valid"] = _hold_out(found, items["train"], seed, report)
+    else:
+        report += _overlaps(found, items)
+    built = {s: found.build(i, items["train"], s, codes) for s, i in items.items()}
+    return OwnText(
+        built["train"],
+        built["valid"],
+        built.get("test"),
+        codes,
+        _identity(kind, items["train"], items["valid"]),
+        report,
+    )
+
+
+def read_test(
+    kind: str,
+    data: Any,
+    *,
+    columns: Sequence[Any] | None = None,
+    languages: Sequence[str] | None = None,
+    report: list[str] | None = None,
+) -> Any:
+    """Reads a test alone; see `read`.
+
+    Args:
+        kind: as for `read`.
+        data: as `test` of `read`.
+        columns: a table's columns.
+        languages: codes of source and target.
+        report: list to which lines on what was read and left out are added.
+
+    Returns:
+        `Pairs`, `Tagged`, `Labelled` or a list of sentences.
+
+    Raises:
+        CorpusError, TypeError: as `read`.
+    """
+    languages = languages if kind == "pairs" else None
+    found = _kind(kind)
+    sources = find(found, data, "test", columns, _two(languages))
+    items = _read_items(found, sources, "test", [] if report is None else report)
+    return found.build(items, items, "test", _languages(sources, languages))
+
+
+def _kind(name):
+    return KINDS[one_of("kind", name, KINDS)]
+
+
+def _two(languages):
+    if languages is not None and len(languages) != 2:
+        raise CorpusError(f"languages should be two codes, received {languages!r}")
+    return languages
+
+
+def _beside(train, split, kind, languages):
+    """The files of a split in the folders of the training text."""
+    folders = [paths[0] for paths in as_files(train) or () if paths[0].is_dir()]
+    found = (find_split(folder, split, kind, languages) for folder in folders)
+    return list(filter(None, found)) or None
+
+
+def _languages(
+    sources: Sequence[Source], given: Sequence[str] | None
+) -> tuple[str, str]:
+    if given:
+        return given[0], given[1]
+    sides = zip(*(s.languages for s in sources if len(s.languages) == 2), strict=True)
+    known = [next((c for c in side if c != UNKNOWN), UNKNOWN) for side in sides]
+    return (known[0], known[1]) if known else (UNKNOWN, UNKNOWN)
+
+
+def _identity(kind, *sets):
+    digest = hashlib.sha256(kind.encode())
+    for items in sets:
+        digest.update(f"{len(items)}".encode())
+        for item in items:
+            digest.update(repr(item).encode())
+    return digest.hexdigest()
+
+
+# === Reading ===
+def _read_items(
+    kind: Kind, sources: Iterable[Source], split: str, report: list[str]
+) -> list[tuple[Any, ...]]:
+    """Returns the items of a set, cleaned; adds to a report."""
+    found = list[tuple[Any, ...]]()
+    for source in sources:
+        before, left_out = len(found), dict[str, list[Any]]()
+        count = 0
+        for item, remark, number in _clean(kind, source, split):
+            count += 1
+            if item is not None:
+                found.append(item)
+            if remark:
+                first = f"{source.unit} {number:,} of {source.place}"
+                left_out.setdefault(remark, [0, first])[0] += 1
+        purpose = "" if split == "train" else f" for {split}"
+        lines = [f"read {counted(count, kind.unit)}{purpose} from {source.place}"]
+        for remark, (times, first) in left_out.items():
+            lines.append(f"{remark.format(times)} (the first: {first})")
+        if len(found) == before:
+            raise CorpusError(
+                f"there are no {kind.unit}s left in {source.place}. {'; '.join(lines)}"
+            )
+        report += lines
+    return found
+
+
+def _clean(kind: Kind, source: Source, split: str) -> Iterator[tuple[Any, str, int]]:
+    """Yields items, or None for those to leave out; a remark for the report; a line."""
+    for number, cells in source.rows:
+        try:
+            raw = kind.item(cells)
+        except (TypeError, CorpusError) as error:
+            raise type(error)(
+                f"{source.place}, {source.unit} {number:,}: {error}"
+            ) from error
+        item = _each(tidy, raw)
+        if not all(item) or kind.nested and not all(map(all, item)):
+            yield None, "left out {:,} with an empty part", number
+        elif split == "train" and max(len("".join(cell)) for cell in raw) > LONGEST:
+            yield None, f"left out {{:,}} of more than {LONGEST:,} characters", number
+        elif item != raw and item != _each(str.strip, raw):
+            yield item, "replaced control characters by spaces in {:,}", number
+        else:
+            yield item, "", number
+
+
+def _each(change, item):
+    """Changes the texts of an item, which may be nested."""
+    if isinstance(item, str):
+        return change(item)
+    return tuple(_each(change, part) for part in item)
+
+
+# === Held-out items ===
+def _by_hash(keys, seed):
+    """Keys in the order of 8 bytes that depend on their texts and the seed alone."""
+    salt = seed.to_bytes(16, "little", signed=True)
+
+    def hashed(key):
+        text = "\t".join(p if isinstance(p, str) else " ".join(p) for p in key)
+        return hashlib.blake2b(text.encode(), digest_size=8, salt=salt).digest()
+
+    return sorted(keys, key=hashed)
+
+
+def _hold_out(kind, items, seed, report):
+    """Splits items into training and validation, equal texts to the same side."""
+    unique = {item[: kind.texts]: item for item in items}
+    labels = dict[Any, set[str]]()
+    if kind is KINDS["labelled"]:
+        for text, label in items:
+            labels.setdefault((text,), set()).add(label)
+    groups = dict[frozenset[str], list[tuple[int, Any]]]()
+    for place, key in enumerate(_by_hash(unique, seed)):
+        groups.setdefault(frozenset(labels.get(key, ())), []).append((place, key))
+    # Each label in proportion; at least one text of it stays.
+    ranked = sorted(
+        ((rank + 0.5) / len(group), place, key)
+        for group in groups.values()
+        for rank, (place, key) in enumerate(group[:-1])
+    )
+    count = min(HELD_OUT, max(1, round(len(unique) * SHARE)))
+    valid = [unique[key] for *_, key in ranked[:count]]
+    train = list(itertools.filterfalse(_sharing(kind, valid), items))
+    if not (train and valid):
+        raise CorpusError(
+            f"nothing can be held out of {counted(len(unique), 'unique ' + kind.unit)} "
+            "for validation: give a validation set"
+        )
+    report.append(
+        f"held out {counted(len(valid), kind.unit)} for validation, chosen by a hash "
+        f"of the text and the seed {seed}"
+    )
+    if lost := len(items) - len(train) - len(valid):
+        report.append(f"left out {counted(lost, kind.unit)} like those held out")
+    return train, valid
+
+
+def _sharing(kind, items):
+    """A function that tells whether an item has a text of these."""
+    apart = [{item[place] for item in items} for place in range(kind.texts)]
+    return lambda item: any(
+        text in held for text, held in zip(item, apart, strict=False)
+    )
+
+
+def _overlaps(kind, items):
+    """Lines on training items that share a text with another set."""
+    for split in [s for s in items if s != "train"]:
+        if shared := sum(map(_sharing(kind, items[split]), items["train"])):
+            yield (
+                f"{counted(shared, kind.unit)} of the training set share a text with "
+                f"the {split} set"
+            )

@@ -1,0 +1,323 @@
+"""Rows of cells, wherever they are: in files, folders, tables or Python data."""
+
+import csv
+import itertools
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from zoo.data.lines import CorpusError, aligned_lines, read_lines
+from zoo.data.own.kinds import KINDS, Kind, as_list
+from zoo.data.parallel_text import Pairs
+from zoo.data.word_corpora import Labelled, Tagged, conllu_sentences
+from zoo.strings import describe
+
+# The names of each split's files in a folder.
+SPLITS = {
+    "train": ("train", "training"),
+    "valid": ("valid", "validation", "val", "dev"),
+    "test": ("test",),
+}
+TABLES = (".tsv", ".csv", ".jsonl")
+UNKNOWN = "und"  # the code of a language that isn't known
+_LANGUAGE = re.compile("[a-z]{2}([-_][A-Za-z0-9]{2,8})?")
+NumberedRows = Iterator[tuple[int, Sequence[Any]]]
+
+
+class Source(NamedTuple):
+    """Rows from one place."""
+
+    place: str  # for messages
+    rows: NumberedRows
+    languages: Sequence[str] = (UNKNOWN, UNKNOWN)
+    unit: str = "line"  # what the numbers of rows count
+
+
+def find(
+    kind: Kind,
+    data: Any,
+    split: str,
+    columns: Sequence[Any] | None,
+    languages: Sequence[str] | None,
+) -> list[Source]:
+    """Returns the places of one set: of paths or Python data. No row is read yet."""
+    files = as_files(data)
+    if files is None:
+        return [_python_source(kind, data, columns, languages)._replace(unit="row")]
+    found = []
+    for paths in files:
+        if len(paths) == 1 and paths[0].is_dir():
+            folder = paths[0]
+            paths = find_split(folder, split, kind, languages) or ()
+            if not paths:
+                raise CorpusError(f"{folder} has no file named {split}")
+        found.append(_file_source(kind, paths, columns, languages))
+    return found
+
+
+def as_files(data: Any) -> list[tuple[Path, ...]] | None:
+    """Returns the paths that data name, if they do.
+
+    They are a path; a tuple of two; or, as `Path`s, a list of either.
+    """
+    if isinstance(data, (str, os.PathLike)):
+        data = (data,)
+    if isinstance(data, tuple):
+        named = all(isinstance(item, (str, os.PathLike)) for item in data)
+        return [tuple(map(Path, data))] if data and named else None
+    if not (isinstance(data, list) and data):
+        return None
+    items = [item if isinstance(item, tuple) else (item,) for item in data]
+    named = all(isinstance(path, Path) for item in items for path in item)
+    return items if named else None
+
+
+def find_split(
+    folder: Path, split: str, kind: Kind, languages: Sequence[str] | None
+) -> tuple[Path, ...] | None:
+    """Finds a split's files in a folder: `train.tsv`, or `train.en` and `train.de`."""
+    for stem in SPLITS[split]:
+        paths = sorted(p for p in folder.iterdir() if _unpacked(p).stem == stem)
+        if not paths:
+            continue
+        found = {_suffix(path)[1:]: path for path in paths}
+        if languages and {*languages} <= {*found}:
+            return tuple(found[code] for code in languages)
+        pairs = kind is KINDS["pairs"]
+        single = [p for p in paths if _suffix(p) in TABLES] if pairs else paths
+        if len(single) != 1:
+            raise CorpusError(
+                f"{folder} should have one file for {split}, or two that end in the "
+                f"languages given, received {', '.join(p.name for p in paths)}"
+            )
+        return (single[0],)
+    return None
+
+
+def _unpacked(path):
+    return path.with_suffix("") if path.suffix == ".gz" else path
+
+
+def _suffix(path):
+    return _unpacked(path).suffix.lower()
+
+
+def _codes(names):
+    """The names, such as columns', that are languages' codes; "und" for others."""
+    return [n if _LANGUAGE.fullmatch(n) else UNKNOWN for n in map(str, names)]
+
+
+# === Files ===
+def _file_source(kind, paths, columns, languages):
+    place, most = " and ".join(map(str, paths)), 1 + (kind is KINDS["pairs"])
+    if len(paths) > most:
+        raise CorpusError(
+            f"{kind.unit}s should be in {most} file{'s or one' * (most > 1)}, received "
+            f"{len(paths)}: {place}"
+        )
+    for path in paths:
+        if not path.is_file():
+            raise CorpusError(f"{path} does not exist, or is no file")
+    path, suffix = paths[0], _suffix(paths[0])
+    if len(paths) > 1:
+        if columns:
+            raise _no_table(columns, place)
+        codes = [_unpacked(path).suffix[1:] for path in paths]
+        return Source(place, enumerate(aligned_lines(*paths), 1), _codes(codes))
+    if kind is KINDS["tagged"] and suffix != ".jsonl":
+        if suffix != ".conllu":
+            return Source(place, _tagged_rows(path, columns or (1, 2)))
+        if columns:
+            raise _no_table(columns, place)
+        return Source(place, ((n, row) for n, *row in conllu_sentences(path)))
+    if kind is KINDS["sentences"] and not columns and suffix not in TABLES:
+        return Source(place, ((n, [row]) for n, row in enumerate(read_lines(path), 1)))
+    names, rows = _table(path, suffix, kind, columns, languages)
+    return Source(place, rows, _codes(names))
+
+
+def _no_table(columns, place):
+    columns = ", ".join(map(str, columns))
+    return CorpusError(f"columns are those of a table, received {columns} for {place}")
+
+
+def _tagged_rows(path, columns):
+    """The words and tags of a file with a word a line, and empty ones between them."""
+    if len(columns) == 1:
+        columns = (1, *columns)
+    if not all(str(column).isdecimal() and int(column) > 0 for column in columns):
+        raise CorpusError(f"columns of {path} should be numbers, received {columns}")
+    places, count, rows = [int(column) - 1 for column in columns], 0, list[Any]()
+    for number, line in enumerate(itertools.chain(read_lines(path), [""]), 1):
+        if not line.strip():
+            if rows:
+                yield (
+                    number - len(rows),
+                    [list(cells) for cells in zip(*rows, strict=True)],
+                )
+            rows = []
+            continue
+        # Not split(), which takes no-break spaces, too.
+        cells = re.split("\t" if "\t" in line else " +", line.strip(" "))
+        count = count or len(cells)
+        if len(cells) != count or count <= max(places):
+            raise CorpusError(
+                f"{path}, line {number:,} should have as many columns as the first and "
+                f"{max(places) + 1} or more, between tabs or spaces, received "
+                f"{line[:40]!r}"
+            )
+        rows.append([cells[place] for place in places])
+
+
+# === Tables ===
+def _table(path, suffix, kind, columns, languages):
+    """The names of the columns wanted of a table, and their cells row by row."""
+    if suffix == ".jsonl":
+        return _columns_of_records(kind, _json(path), columns, languages, path)
+    lines = _csv(path) if suffix == ".csv" else _tsv(path)
+    first = next(lines, None)
+    if first is None:
+        raise CorpusError(f"{path} is empty")
+    head = first[1]
+    if columns and all(re.fullmatch("[1-9][0-9]*", str(c)) for c in columns):
+        lines = itertools.chain([first], lines)
+        names, columns = list(range(1, len(head) + 1)), list(map(int, columns))
+    else:
+        names = head
+    chosen = choose_columns(kind, names, columns, languages, path)
+    places = [names.index(column) for column in chosen]
+
+    def rows():
+        for number, row in lines:
+            if len(row) != len(head):
+                raise CorpusError(
+                    f"{path}, line {number:,} should have {len(head)} columns like the "
+                    f"first, received {len(row)}: {str(row)[:60]}"
+                )
+            yield number, [row[place] for place in places]
+
+    return chosen, rows()
+
+
+def _tsv(path):
+    for number, line in enumerate(read_lines(path), 1):
+        if line.strip(" "):
+            yield number, line.split("\t")
+
+
+def _csv(path):
+    """The rows of a CSV; the commonest of comma, semicolon and tab parts the first."""
+    lines = read_lines(path)
+    first = next(lines, "")
+    delimiter = max(",;\t", key=first.count)
+    ended = (f"{line}\n" for line in itertools.chain([first], lines))
+    rows = csv.reader(ended, delimiter=delimiter, strict=True)
+    try:
+        for row in rows:
+            if row:
+                yield rows.line_num, [cell.replace("\n", " ") for cell in row]
+    except csv.Error as error:
+        raise CorpusError(
+            f"{path}, line {rows.line_num:,} is no CSV: {error}"
+        ) from error
+
+
+def _json(path):
+    for number, line in enumerate(read_lines(path), 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            record = None
+        if not isinstance(record, dict):
+            raise CorpusError(
+                f"{path}, line {number:,} should be a JSON object, received "
+                f"{line[:60]!r}"
+            )
+        yield number, record
+
+
+def _columns_of_records(kind, records, columns, languages, place):
+    """As `_table`; the first record has the names, and a cell may be missing."""
+    first = next(records, None)
+    if first is None:
+        raise CorpusError(f"{place} is empty")
+    chosen = choose_columns(kind, list(first[1]), columns, languages, place)
+    records = itertools.chain([first], records)
+    return chosen, ((n, [record.get(name) for name in chosen]) for n, record in records)
+
+
+def choose_columns(
+    kind: Kind,
+    names: Sequence[Any],
+    columns: Sequence[Any] | None,
+    languages: Sequence[str] | None,
+    place: Any,
+) -> list[Any]:
+    """Chooses the columns of a table: those given, or those with a kind's names."""
+    known = [languages, *kind.columns] if languages else kind.columns
+    wanted = [columns] if columns else known
+    for chosen in wanted:
+        fits = len({*chosen}) == len(kind.columns[0])
+        if fits and all(names.count(name) == 1 for name in chosen):
+            return list(chosen)
+    raise CorpusError(
+        f"{place} should have the columns {' or '.join(map(_joined, wanted))}; it has "
+        f"{_joined(names)[:200]}. Choose {len(kind.columns[0])} (--columns, columns=): "
+        "names, or numbers if the first line is a row"
+    )
+
+
+def _joined(names):
+    return ", ".join(map(str, names))
+
+
+# === Python data ===
+def _python_source(kind, data, columns, languages):
+    codes: Sequence[str] = (UNKNOWN, UNKNOWN)
+    if isinstance(data, Pairs):
+        codes = data.source_language, data.target_language
+        data = data.sources, data.targets
+    elif isinstance(data, Labelled):
+        data = data.texts, [data.names[label] for label in data.labels]
+    elif isinstance(data, Tagged):
+        data = data.sentences, data.tags
+    names = data if isinstance(data, Mapping) else getattr(data, "columns", None)
+    names = getattr(data, "column_names", names)  # Hugging Face's
+    width = len(kind.columns[0])
+    if names is not None:
+        chosen = choose_columns(kind, list(names), columns, languages, "the table")
+        sides = [as_list(data[name]) for name in chosen]
+    elif isinstance(data, (list, tuple)) and data and isinstance(data[0], Mapping):
+        options = columns, languages, "the data"
+        chosen, rows = _columns_of_records(kind, enumerate(data), *options)
+        return Source("the data", rows, _codes(chosen))
+    elif columns:
+        raise _no_table(columns, "the data")
+    elif width == 1:
+        sides, chosen = [as_list(data)], ()
+    elif isinstance(data, tuple) and len(data) == width:
+        sides, chosen = [as_list(column) for column in data], ()
+    else:
+        return Source("the data", enumerate(_checked_rows(kind, data, width)), codes)
+    if len({*map(len, sides)}) > 1:
+        raise CorpusError(
+            f"columns should be equally long, received {_joined(map(len, sides))}"
+        )
+    codes = _codes(chosen) if chosen else codes
+    return Source("the data", enumerate(zip(*sides, strict=True)), codes)
+
+
+def _checked_rows(kind, data, width):
+    for row in data if isinstance(data, (list, tuple)) and data else [data]:
+        if not isinstance(row, (list, tuple)) or len(row) != width:
+            raise TypeError(
+                f"{kind.unit}s must be paths, a tuple of {width} lists, a list of "
+                f"tuples, or a table with the columns {_joined(kind.columns[0])}. "
+                f"Received: {describe(row)}"
+            )
+        yield row
