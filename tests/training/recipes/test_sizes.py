@@ -21,7 +21,10 @@ pytestmark = pytest.mark.backend_free
 def text(pairs):
     """A text of 20 words a pair."""
     return SimpleNamespace(
-        pairs=pairs, words=20 * pairs, languages=("en", "fr"), characters="é" * 60
+        train=range(pairs),
+        words=20 * pairs,
+        languages=("en", "fr"),
+        characters="é" * 60,
     )
 
 

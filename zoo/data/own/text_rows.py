@@ -15,12 +15,8 @@ from zoo.data.parallel_text import Pairs
 from zoo.data.word_corpora import Labelled, Tagged, conllu_sentences
 from zoo.strings import describe
 
-# The names of each split's files in a folder.
-SPLITS = {
-    "train": ("train", "training"),
-    "valid": ("valid", "validation", "val", "dev"),
-    "test": ("test",),
-}
+# Other names of a split's files in a folder.
+STEMS = {"train": ("training",), "valid": ("validation", "val", "dev"), "test": ()}
 TABLES = (".tsv", ".csv", ".jsonl")
 UNKNOWN = "und"  # the code of a language that isn't known
 _LANGUAGE = re.compile("[a-z]{2}([-_][A-Za-z0-9]{2,8})?")
@@ -79,11 +75,11 @@ def find_split(
     folder: Path, split: str, kind: Kind, languages: Sequence[str] | None
 ) -> tuple[Path, ...] | None:
     """Finds a split's files in a folder: `train.tsv`, or `train.en` and `train.de`."""
-    for stem in SPLITS[split]:
+    for stem in (split, *STEMS[split]):
         paths = sorted(p for p in folder.iterdir() if _unpacked(p).stem == stem)
         if not paths:
             continue
-        found = {_suffix(path)[1:]: path for path in paths}
+        found = {_unpacked(path).suffix[1:]: path for path in paths}
         if languages and {*languages} <= {*found}:
             return tuple(found[code] for code in languages)
         pairs = kind is KINDS["pairs"]
@@ -135,8 +131,11 @@ def _file_source(kind, paths, columns, languages):
         return Source(place, ((n, row) for n, *row in conllu_sentences(path)))
     if kind is KINDS["sentences"] and not columns and suffix not in TABLES:
         return Source(place, ((n, [row]) for n, row in enumerate(read_lines(path), 1)))
-    names, rows = _table(path, suffix, kind, columns, languages)
-    return Source(place, rows, _codes(names))
+    if suffix == ".jsonl":
+        rows = _records(_json(path))
+        return _table(kind, rows, columns, languages, place, named=True)
+    rows = _csv(path) if suffix == ".csv" else _tsv(path)
+    return _table(kind, rows, columns, languages, place)
 
 
 def _no_table(columns, place):
@@ -146,18 +145,14 @@ def _no_table(columns, place):
 
 def _tagged_rows(path, columns):
     """The words and tags of a file with a word a line, and empty ones between them."""
-    if len(columns) == 1:
-        columns = (1, *columns)
     if not all(str(column).isdecimal() and int(column) > 0 for column in columns):
         raise CorpusError(f"columns of {path} should be numbers, received {columns}")
-    places, count, rows = [int(column) - 1 for column in columns], 0, list[Any]()
+    # The word is in the first column if only that of tags is given.
+    places, count, rows = [int(c) - 1 for c in (1, *columns)[-2:]], 0, list[Any]()
     for number, line in enumerate(itertools.chain(read_lines(path), [""]), 1):
         if not line.strip():
             if rows:
-                yield (
-                    number - len(rows),
-                    [list(cells) for cells in zip(*rows, strict=True)],
-                )
+                yield number - len(rows), list(zip(*rows, strict=True))
             rows = []
             continue
         # Not split(), which takes no-break spaces, too.
@@ -173,33 +168,28 @@ def _tagged_rows(path, columns):
 
 
 # === Tables ===
-def _table(path, suffix, kind, columns, languages):
-    """The names of the columns wanted of a table, and their cells row by row."""
-    if suffix == ".jsonl":
-        return _columns_of_records(kind, _json(path), columns, languages, path)
-    lines = _csv(path) if suffix == ".csv" else _tsv(path)
-    first = next(lines, None)
+def _table(kind, rows, columns, languages, place, named=False):
+    """The source of a table whose first row has names, unless columns are numbers."""
+    first = next(rows, None)
     if first is None:
-        raise CorpusError(f"{path} is empty")
-    head = first[1]
-    if columns and all(re.fullmatch("[1-9][0-9]*", str(c)) for c in columns):
-        lines = itertools.chain([first], lines)
-        names, columns = list(range(1, len(head) + 1)), list(map(int, columns))
-    else:
-        names = head
-    chosen = choose_columns(kind, names, columns, languages, path)
+        raise CorpusError(f"{place} is empty")
+    names = first[1]
+    if not named and columns and all(str(c).isdecimal() for c in columns):
+        rows = itertools.chain([first], rows)
+        names, columns = list(range(1, len(names) + 1)), list(map(int, columns))
+    chosen = choose_columns(kind, names, columns, languages, place)
     places = [names.index(column) for column in chosen]
 
-    def rows():
-        for number, row in lines:
-            if len(row) != len(head):
+    def cells():
+        for number, row in rows:
+            if len(row) != len(names):
                 raise CorpusError(
-                    f"{path}, line {number:,} should have {len(head)} columns like the "
-                    f"first, received {len(row)}: {str(row)[:60]}"
+                    f"{place}, line {number:,} should have {len(names)} columns like "
+                    f"the first, received {len(row)}: {str(row)[:60]}"
                 )
             yield number, [row[place] for place in places]
 
-    return chosen, rows()
+    return Source(place, cells(), _codes(chosen))
 
 
 def _tsv(path):
@@ -209,7 +199,7 @@ def _tsv(path):
 
 
 def _csv(path):
-    """The rows of a CSV; the commonest of comma, semicolon and tab parts the first."""
+    """The rows of a CSV, parted by whatever is commonest in the first line."""
     lines = read_lines(path)
     first = next(lines, "")
     delimiter = max(",;\t", key=first.count)
@@ -241,14 +231,14 @@ def _json(path):
         yield number, record
 
 
-def _columns_of_records(kind, records, columns, languages, place):
-    """As `_table`; the first record has the names, and a cell may be missing."""
-    first = next(records, None)
-    if first is None:
-        raise CorpusError(f"{place} is empty")
-    chosen = choose_columns(kind, list(first[1]), columns, languages, place)
-    records = itertools.chain([first], records)
-    return chosen, ((n, [record.get(name) for name in chosen]) for n, record in records)
+def _records(records):
+    """The rows of objects, the names of the first one before them."""
+    names = list[Any]()
+    for number, record in records:
+        if not names:
+            names = list(record)
+            yield number, names
+        yield number, [record.get(name) for name in names]
 
 
 def choose_columns(
@@ -293,9 +283,8 @@ def _python_source(kind, data, columns, languages):
         chosen = choose_columns(kind, list(names), columns, languages, "the table")
         sides = [as_list(data[name]) for name in chosen]
     elif isinstance(data, (list, tuple)) and data and isinstance(data[0], Mapping):
-        options = columns, languages, "the data"
-        chosen, rows = _columns_of_records(kind, enumerate(data), *options)
-        return Source("the data", rows, _codes(chosen))
+        rows = _records(enumerate(data))
+        return _table(kind, rows, columns, languages, "the data", named=True)
     elif columns:
         raise _no_table(columns, "the data")
     elif width == 1:
