@@ -200,13 +200,10 @@ def test_a_newer_snapshot_is_taken_on_request_and_kept_apart(snapshots, server):
 
 def test_a_broken_archive_heals_with_the_source(snapshots, server, tmp_path):
     whole = server.files["/anki/deu-eng.zip"]
-    encrypted = bytearray(whole)
-    encrypted[whole.index(b"PK\x01\x02") + 8] = 1
-    for broken in (whole[:200], bytes(encrypted)):
-        server.files["/anki/deu-eng.zip"] = broken
-        with pytest.raises(CorpusError, match="ZOO_DATA_DIR"):
-            load("tatoeba")
-        assert contents(tmp_path / "cache" / "tatoeba") == {}
+    server.files["/anki/deu-eng.zip"] = whole[:200]
+    with pytest.raises(CorpusError, match="ZOO_DATA_DIR"):
+        load("tatoeba")
+    assert contents(tmp_path / "cache" / "tatoeba") == {}
     server.files["/anki/deu-eng.zip"] = whole
     assert list(load("tatoeba")) == [("Go.", "Geh.")]
 

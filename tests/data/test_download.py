@@ -1,5 +1,4 @@
 import os
-import socket
 import sys
 
 import pytest
@@ -58,15 +57,6 @@ def test_slow_answers_end(server, url, path, monkeypatch):
     monkeypatch.setattr(module, "TIMEOUT", 0.02)
     with pytest.raises(DownloadError, match="ReadTimeout"):
         download(url, path, 1 << 20)
-
-
-@pytest.mark.usefixtures("server")
-def test_no_server_at_all(path):
-    with socket.socket() as taken:  # bound and not listening: refuses
-        taken.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}/file.gz"
-        with pytest.raises(DownloadError, match="refused"):
-            download(url, path, 9)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's /dev/full")

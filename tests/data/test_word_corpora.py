@@ -86,14 +86,6 @@ def test_what_there_is_not(put, load, arguments, message):
         load(*arguments)
 
 
-def test_files_of_the_cache_are_compared_with_their_digest(tmp_path, monkeypatch):
-    monkeypatch.delenv("ZOO_DATA_DIR", raising=False)
-    (tmp_path / "ptb").mkdir()
-    (tmp_path / "ptb" / "ptb.test.txt").write_text("a dog\n")
-    with pytest.raises(CorpusError, match="is altered: sha256"):
-        load_ptb("test", cache_dir=tmp_path)
-
-
 @pytest.mark.skipif(
     not Path(os.environ.get("ZOO_DATA_DIR", "/-"), "ud_english_ewt").is_dir(),
     reason="ZOO_DATA_DIR has no ud_english_ewt",

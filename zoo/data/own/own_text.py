@@ -140,14 +140,13 @@ empty line after a sentence; or JSON lines | words (or tokens), tags |
         >>> list(own.train), list(own.valid), own.test
         ([('one', 'eins')], [('two', 'zwei')], None)
     """
-    languages = languages if kind == "pairs" else None
-    found, how = _kind(kind), (columns, _two(languages))
-    sources = {"train": find(found, train, "train", *how)}
+    found, languages = _checked(kind, languages)
+    sources = {"train": find(found, train, "train", columns, languages)}
     for split, data in (("valid", valid), ("test", test)):
         if data is None:
-            data = _beside(train, split, found, how[1])
+            data = _beside(train, split, found, languages)
         if data is not None:
-            sources[split] = find(found, data, split, *how)
+            sources[split] = find(found, data, split, columns, languages)
     codes = _languages(sources["train"], languages)
     report = list[str]()
     items = {
@@ -191,21 +190,17 @@ def read_test(
     Raises:
         CorpusError, TypeError: as `read`.
     """
-    languages = languages if kind == "pairs" else None
-    found = _kind(kind)
-    sources = find(found, data, "test", columns, _two(languages))
+    found, languages = _checked(kind, languages)
+    sources = find(found, data, "test", columns, languages)
     items = _read_items(found, sources, "test", [] if report is None else report)
     return found.build(items, items, "test", _languages(sources, languages))
 
 
-def _kind(name):
-    return KINDS[one_of("kind", name, KINDS)]
-
-
-def _two(languages):
+def _checked(kind, languages):
+    """Returns a kind by its name, and the languages, which pairs alone have."""
     if languages is not None and len(languages) != 2:
         raise CorpusError(f"languages should be two codes, received {languages!r}")
-    return languages
+    return KINDS[one_of("kind", kind, KINDS)], languages if kind == "pairs" else None
 
 
 def _beside(train, split, kind, languages):
