@@ -111,7 +111,7 @@ def test_several_files_and_folders(tmp_path):
     assert len(read("sentences", list(one), ["x"]).train) == 4
 
 
-C1 = "replaced control characters by spaces in 3 (the first: line 1 of"
+C1 = "replaced control characters by spaces in 2 (the first: line 1 of"
 JSON = '{"text": "a"}\n{"text": NaN}\n{"text": null}\n{"x": 3}'
 
 
