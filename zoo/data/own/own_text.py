@@ -198,9 +198,10 @@ def read_test(
 
 def _checked(kind, languages):
     """Returns a kind by its name, and the languages, which pairs alone have."""
+    languages = languages if kind == "pairs" else None
     if languages is not None and len(languages) != 2:
         raise CorpusError(f"languages should be two codes, received {languages!r}")
-    return KINDS[one_of("kind", kind, KINDS)], languages if kind == "pairs" else None
+    return KINDS[one_of("kind", kind, KINDS)], languages
 
 
 def _beside(train, split, kind, languages):
