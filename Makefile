@@ -7,9 +7,12 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # another one name its file, or an index: make test TORCH="torch==2.13.0 --index-url …"
 TORCH ?= torch==2.13.0
 KERAS_BACKEND ?= tensorflow
+# The pages of the Chinese edition; its other pages are in English.
+TRANSLATED := $(wildcard docs/index.md docs/map.md docs/glossary.md docs/lessons.md \
+    docs/lessons/*.md docs/papers.md docs/papers/*.md)
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-all lint docs explorer clean
+.PHONY: help demo test test-all lint docs translations explorer clean
 
 help:  ## show the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1	/p' $(MAKEFILE_LIST)
@@ -35,7 +38,15 @@ lint: $(VENV)/.tests  ## ruff check, ruff format --check, mypy, the documents' s
 docs: $(VENV)/.tests  ## run the lessons and build the site into build/docs, offline
 	@KERAS_BACKEND=$(KERAS_BACKEND) $(BIN)/sphinx-build -q -W --keep-going \
 	    -d build/doctrees docs build/docs
+	@KERAS_BACKEND=$(KERAS_BACKEND) $(BIN)/sphinx-build -q -W --keep-going \
+	    -D language=zh_CN -d build/doctrees_zh docs build/docs/zh
 	@echo "build/docs/index.html"
+
+translations: $(VENV)/.tests  ## bring the Chinese catalogues up to the English, and count
+	@KERAS_BACKEND=$(KERAS_BACKEND) $(BIN)/sphinx-build -q -b gettext \
+	    -D nb_execution_mode=off -d build/doctrees_pot docs build/pot $(TRANSLATED)
+	@$(BIN)/sphinx-intl update -p build/pot -d docs -l zh_CN
+	@$(BIN)/sphinx-intl stat -d docs
 
 explorer:  ## build the explorer's page into zoo/explorer/static; needs Node
 	@cd explorer && npm ci --no-audit --no-fund && npm run build

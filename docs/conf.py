@@ -36,6 +36,12 @@ nb_execution_timeout = 600
 nb_execution_raise_on_error = True
 nb_output_stderr = "remove"  # progress and start-up messages
 
+# === The Chinese edition, in build/docs/zh ===
+# Its catalogues are in docs/zh_CN. A paragraph whose English has changed since it was
+# translated appears in English.
+locale_dirs = ["."]
+gettext_location = gettext_uuid = False
+
 # === API reference ===
 autodoc_default_options = {"members": True, "show-inheritance": True}
 autodoc_member_order = "bysource"
@@ -55,10 +61,12 @@ html_title = "attention-zoo"
 html_theme_options = {
     "home_page_in_toc": True,
     "navbar_persistent": [],  # the sidebar has the search
+    "article_header_end": ["language.html", "article-header-buttons.html"],
     "show_toc_level": 2,
 }
 toc_object_entries_show_parents = "hide"
 # One file, which draws formulas as SVG and needs no fonts: nothing is fetched.
+templates_path = ["_templates"]
 html_static_path = [
     str(file.locate())
     for file in importlib.metadata.files("sphinx-mathjax-offline")

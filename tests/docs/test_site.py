@@ -43,10 +43,12 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-d"]
-    command += [folder / "doctrees", ROOT / "docs", folder / "html"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    for language, place in (("en", "html"), ("zh_CN", "html/zh")):
+        command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-d"]
+        command += [folder / language, "-D", f"language={language}"]
+        command += [ROOT / "docs", folder / place]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
     return folder / "html"
 
 
@@ -182,6 +184,13 @@ def test_each_lesson_is_offered_as_a_notebook(pages, site):
 def test_the_search_finds_pages_in_a_browser(browse, query, found):
     results = browse(f"search.html?q={query}").partition('id="search-results"')[2]
     assert f'href="{found}' in results
+
+
+def test_each_page_leads_to_itself_in_the_other_language(pages, site):
+    assert "../zh/papers/luong.html" in pages[site / "papers/luong.html"].links
+    page = site / "zh/papers/luong.html"
+    assert "../../papers/luong.html" in pages[page].links
+    assert "注意力" in page.read_text("utf-8")
 
 
 def test_formulas_are_drawn_in_a_browser(browse):
