@@ -30,7 +30,6 @@ from zoo.cli.common import (
     count,
     exit_code,
     given,
-    number,
 )
 from zoo.files import atomic_write
 from zoo.presets.card import digest
@@ -53,7 +52,7 @@ def _parser():
     add("--output", required=True, metavar="FILE")
     add("--workers", type=count, default=2, help="processes at work (default 2)")
     add("--cpus", type=count, default=1, help="cores of each worker (default 1)")
-    add("--gpus", type=number, default=0, help="GPUs of each worker, as 1 or 0.5")
+    add("--gpus", type=float, default=0, help="GPUs of each worker, as 1 or 0.5")
     add("--address", help="of a Ray cluster (default: Ray starts on this machine)")
     add_options(parser, [*SEARCH, BACKEND])
     return parser

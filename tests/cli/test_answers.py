@@ -88,8 +88,7 @@ def test_a_terminal_without_text_is_a_prompt(task, monkeypatch, capsys):
     "arguments, message",
     [
         (["--beam", "0", "a"], "'0'"),
-        (["--length-penalty", "-1", "a"], "'-1'"),
-        (["--length-penalty", "inf", "a"], "'inf'"),
+        (["--length-penalty", "much", "a"], "'much'"),
         (["--backend", "theano", "a"], "theano"),
         (["--input", "nowhere.txt"], "nowhere.txt"),
         (["--output", "nowhere/out", "a"], "nowhere/out"),

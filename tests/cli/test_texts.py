@@ -172,6 +172,6 @@ def test_a_cut_line_is_named_by_its_number(task, tmp_path, capsys, monkeypatch):
     files = ["--input", tmp_path / "a", "--input", tmp_path / "b"]
     assert translate(*files, "--batch-size", "4") == 0
     err = capsys.readouterr().err
-    for place in ("line 4 of {}/a", "line 2 of {}/b", "line 5 of {}/b"):
-        assert f"The first is {place.format(tmp_path)}, of 7 characters" in err
+    for number in (4, 6, 9):
+        assert f"The first is line {number}, of 7 characters" in err
     assert err.count("warning") == 3 and "texts[" not in err

@@ -12,7 +12,6 @@ from zoo.cli.common import (
     command,
     count,
     given,
-    number,
     option,
     preset,
     progress,
@@ -150,8 +149,8 @@ def _answer(arguments, task, form):
 
 _SAMPLING = (
     option("--top-k K", "sample each word from the K most probable", count),
-    option("--top-p P", "sample from the most probable words, of sum P", number),
-    option("--temperature T", "divisor of the scores before sampling", number),
+    option("--top-p P", "sample from the most probable words, of sum P", float),
+    option("--temperature T", "divisor of the scores before sampling", float),
 )
 
 

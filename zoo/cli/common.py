@@ -3,7 +3,6 @@
 import argparse
 import dataclasses
 import json
-import math
 import os
 import sys
 import warnings
@@ -155,17 +154,6 @@ def count(text: str) -> int:
     return int(text)
 
 
-def number(text: str) -> float:
-    """Argument type: a finite number from 0."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if 0 <= value < math.inf:
-        return value
-    raise argparse.ArgumentTypeError(f"should be a number from 0, received {text!r}")
-
-
 def given(arguments: argparse.Namespace, options: Sequence[Option]) -> dict[str, Any]:
     """Returns the values of those of these options that were given, by name."""
     names = (more.get("dest", name[2:]).replace("-", "_") for (name,), more in options)
@@ -179,8 +167,8 @@ BEAM = option("--beam-size K", "hypotheses kept at each step (default 5)", count
 # Arguments of `translate`.
 SEARCH = (
     BEAM,
-    option("--length-penalty ALPHA", "of Wu et al. 2016; 0: none (default 1)", number),
-    option("--coverage-penalty BETA", "of Wu et al. 2016; 0: none (default 0)", number),
+    option("--length-penalty ALPHA", "of Wu et al. 2016; 0: none (default 1)", float),
+    option("--coverage-penalty BETA", "of Wu et al. 2016; 0: none (default 0)", float),
     option(
         "--max-length N",
         "longest translation in pieces (default: twice the source's, plus 10)",

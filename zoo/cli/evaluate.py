@@ -69,7 +69,8 @@ def evaluate(arguments: argparse.Namespace) -> None:
     corpus = _CORPORA.get(task, arguments.data)
     if arguments.data not in (None, corpus):
         raise BadInput(f"{arguments.preset} is scored on {corpus} or your own text")
-    source, target = _languages(arguments, card) if task == "translate" else ("", "")
+    source, target = card.languages if card and task == "translate" else ("en", "de")
+    source = arguments.source or source
     if arguments.data == "sst":
         return _score_treebank(arguments)
     read = _own_text if arguments.test else _corpus
@@ -79,16 +80,6 @@ def evaluate(arguments: argparse.Namespace) -> None:
     for line in _scores(task, answers, truth, target):
         print(line)
     return None
-
-
-def _languages(arguments, card):
-    source, target = card.languages if card else ("en", "de")
-    if source != "mul" and arguments.source not in (None, source):
-        raise BadInput(
-            f"{arguments.preset} translates from {source} to {target}, received "
-            f"{arguments.source}"
-        )
-    return arguments.source or source, target
 
 
 def _corpus(arguments, task, source, target):

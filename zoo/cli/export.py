@@ -16,7 +16,6 @@ from zoo.cli.common import (
     command,
     count,
     given,
-    number,
     option,
     preset,
     progress,
@@ -40,7 +39,7 @@ _FOLDERS = {"savedmodel": "exports", "onnx": "exports/onnx"}
 _OPTIONS = (
     option("--quantize", "of the weights of graphs", ("int8", "float16")),
     option("--beam-size K", "hypotheses of the beam search (default 5)", count),
-    option("--length-penalty ALPHA", "of Wu et al. 2016; 0: none (default 1)", number),
+    option("--length-penalty ALPHA", "of Wu et al. 2016; 0: none (default 1)", float),
     option("--max-length N", "longest output (default: 2 * source + 10)", count),
 )
 
@@ -86,7 +85,6 @@ def export(arguments: argparse.Namespace) -> int | None:
 
 # === Servers ===
 
-_FORMATS = {"tensorflow": "savedmodel", "ray": "onnx"}
 _OF_RAY = (
     option("--replicas N", "Ray: processes that serve (default 1)", count),
     option("--max-replicas N", "Ray: at most so many, by the load", count),
@@ -99,9 +97,9 @@ _OF_RAY = (
     preset(nargs="+"),
     option(
         "--engine",
-        "TensorFlow Serving, or Ray Serve, by pip (default: tensorflow if its server "
-        "or Docker is here)",
-        (*_FORMATS,),
+        "Ray Serve, by pip (the default), or TensorFlow Serving, also by Docker",
+        ("ray", "tensorflow"),
+        default="ray",
     ),
     option("--folder FOLDER", "of the exports (default exports, exports/onnx)"),
     option("--port PORT", "gRPC (default 8500)", count, default=8500),
@@ -119,64 +117,40 @@ def serve(arguments: argparse.Namespace) -> int | None:
 
     Raises:
         BadInput: if a name is not a preset, or options don't go together.
-        FileNotFoundError: with neither TensorFlow Serving's binary nor Docker, if that
-            server is to be started.
-        ImportError: without Ray, if its server is to be started.
+        FileNotFoundError: with neither TensorFlow Serving's binary nor Docker.
+        ImportError: without Ray.
     """
     from zoo.serving.export import model_server
 
-    engine = _engine(arguments)
-    form = _FORMATS[engine]
+    ray, ports = arguments.engine == "ray", (arguments.port, arguments.rest_port)
+    form = "onnx" if ray else "savedmodel"
     folder = Path(arguments.folder or _FOLDERS[form])
-    make_command = _tensorflow_command if engine == "tensorflow" else _ray_command
-    if not arguments.no_start:  # first, since the rest is useless without a server
-        make_command(arguments, folder, [])
+    argv = []
+    if not ray:
+        if given(arguments, _OF_RAY):
+            raise BadInput("--replicas, --max-replicas and --host go with --engine ray")
+        if not arguments.no_start:  # first, since the rest is useless without a server
+            argv = model_server.server_command(folder, *ports)
+    elif importlib.util.find_spec("ray") is None and not arguments.no_start:
+        raise ImportError('Ray Serve needs Ray: pip install "attention-zoo[ray]"')
     names, missing = _served(arguments.preset, folder)
     for name in missing:
-        argv = ["export", name, str(folder), "--format", form]
-        if code := run_under_tensorflow(argv):
+        words = ["export", name, str(folder), "--format", form]
+        if code := run_under_tensorflow(words):
             return code
-    if engine == "tensorflow":
+    if not ray:
         progress(f"wrote {model_server.write_server_files(folder, names)}")
     if arguments.no_start:
         return None
-    argv = make_command(arguments, folder, names)
-    progress(f"gRPC at port {arguments.port}, REST at port {arguments.rest_port}")
+    if ray:
+        options = {"port": ports[0], "rest-port": ports[1], **given(arguments, _OF_RAY)}
+        argv = [sys.executable, "-m", "zoo.serving.server.ray_serve"]
+        argv += [f"{name}={folder.resolve() / name}" for name in names]
+        for name, value in options.items():
+            argv += [f"--{name.replace('_', '-')}", str(value)]
+    progress(f"gRPC at port {ports[0]}, REST at port {ports[1]}")
     print(shlex.join(argv), flush=True)
     return os.execvp(argv[0], argv)
-
-
-def _engine(arguments):
-    """Returns `--engine`, or that of the other options, or one that can be started."""
-    of_ray = given(arguments, _OF_RAY)
-    if arguments.engine == "tensorflow" and of_ray:
-        raise BadInput("--replicas, --max-replicas and --host go with --engine ray")
-    if arguments.engine or of_ray:
-        return arguments.engine or "ray"
-    try:
-        _tensorflow_command(arguments, "", [])
-    except FileNotFoundError as error:
-        why = str(error).partition(". ")[0]
-        progress(f"{why}: serving by Ray Serve, which needs neither")
-        return "ray"
-    return "tensorflow"
-
-
-def _tensorflow_command(arguments, folder, names):
-    from zoo.serving.export import model_server
-
-    return model_server.server_command(folder, arguments.port, arguments.rest_port)
-
-
-def _ray_command(arguments, folder, names):
-    if importlib.util.find_spec("ray") is None:
-        raise ImportError('Ray Serve needs Ray: pip install "attention-zoo[ray]"')
-    argv = [sys.executable, "-m", "zoo.serving.server.ray_serve"]
-    argv += [f"{name}={folder.resolve() / name}" for name in names]
-    options = {"port": arguments.port, "rest_port": arguments.rest_port}
-    for name, value in {**options, **given(arguments, _OF_RAY)}.items():
-        argv += [f"--{name.replace('_', '-')}", str(value)]
-    return argv
 
 
 def _served(asked, folder):
@@ -186,21 +160,19 @@ def _served(asked, folder):
     """
     from zoo.serving import versions
 
-    presets = {}
+    names, missing = [], []
     for name in dict.fromkeys(asked):
-        if Path(name).name == name and versions(folder / name):
-            presets.setdefault(name, None)
-            continue
-        found = find_preset(name)
-        served = model_name(name, found)
-        if presets.setdefault(served, found) not in (None, found):
+        served = name
+        if Path(name).name != name or not versions(folder / name):
+            found = find_preset(name)
+            served = model_name(name, found)
+            if _exported_from(folder / served) != digest(found):
+                progress(f"{served} in {folder} is not an export of {found} yet")
+                missing.append(str(found))
+        if served in names:
             raise BadInput(f"model names must be unique, received {' '.join(asked)}")
-    missing = []
-    for served, found in presets.items():
-        if found and _exported_from(folder / served) != digest(found):
-            progress(f"{served} in {folder} is not an export of {found} yet")
-            missing.append(str(found))
-    return list(presets), missing
+        names.append(served)
+    return names, missing
 
 
 def _exported_from(model):

@@ -73,12 +73,12 @@ def run_texts(
     """
     from zoo.data.lines import tidy
 
-    def answers(chunk, first):
-        full = [i for i, (line, _) in enumerate(chunk) if tidy(line) or not skip]
-        results = dict.fromkeys(range(len(chunk)))
+    def answers(lines, first):
+        full = [i for i, line in enumerate(lines) if tidy(line) or not skip]
+        results = dict.fromkeys(range(len(lines)))
         if full:
-            with places_in_warnings(lambda i: chunk[full[i]][1]):
-                found = work([chunk[i][0] for i in full])
+            with _lines_in_warnings([first + i + 1 for i in full]):
+                found = work([lines[i] for i in full])
             results.update(zip(full, found, strict=True))
         return [form(first + i, result) for i, result in results.items()]
 
@@ -108,39 +108,35 @@ def _prompt(answers):
         for number in itertools.count():
             line = input("> ")
             try:
-                print(*answers([(line, f"line {number + 1}")], number), sep="\n")
+                print(*answers([line], number), sep="\n")
             except ValueError as error:
                 progress(f"error: {error}")
 
 
 @contextlib.contextmanager
-def places_in_warnings(place: Callable[[int], str]) -> Iterator[None]:
-    """Replaces `texts[12]` in a model's warnings by `place(12)`."""
+def _lines_in_warnings(numbers):
+    """Replaces `texts[3]` in a model's warnings by the number of the input's line."""
     with warnings.catch_warnings():
         # Warnings of two chunks may be equal before the replacement.
         warnings.filterwarnings("always", message=r".*\btexts\[\d+\]")
         show = warnings.showwarning
 
-        def show_place(message, *rest):
-            text = re.sub(r"texts\[(\d+)\]", lambda m: place(int(m[1])), str(message))
-            show(text, *rest)
+        def show_line(message, *rest):
+            line = lambda match: f"line {numbers[int(match[1])]}"  # noqa: E731
+            show(re.sub(r"texts\[(\d+)\]", line, str(message)), *rest)
 
-        warnings.showwarning = show_place
+        warnings.showwarning = show_line
         yield
 
 
 def _lines(texts, paths):
-    """Yields the input's lines without their ends, and the place of each."""
+    """Yields the input's lines without their ends."""
     from zoo.data.lines import read_lines
 
-    for number, text in enumerate(texts, start=1):
-        yield " ".join(text.splitlines()), f"TEXT {number}"
+    yield from (" ".join(text.splitlines()) for text in texts)
     for path in () if texts else paths:
-        name = STANDARD.get(path, path)
         file = sys.stdin.buffer if path in STANDARD else Path(path)
-        lines = read_lines(file, name=name)
-        for number, line in enumerate(lines, start=1):
-            yield line, f"line {number} of {name}"
+        yield from read_lines(file, name=STANDARD.get(path, path))
 
 
 # === Files ===
