@@ -1,6 +1,7 @@
 """A tagger's text to words and ids, and ids to tags, without Keras."""
 
 import json
+import string
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -19,18 +20,10 @@ Words = Sequence[Sequence[str]]
 SPACE = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 LETTERS = r"\p{L}\p{N}_"  # a word begins with one
 MARKS = "\\p{M}\u200c\u200d"  # accents, vowel signs and joiners, inside a word
-_SIGNS = f"^{LETTERS}{SPACE}'’"  # all but letters and apostrophes
-_ON_SIGNS = "\\p{M}\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"  # skin tones, tags
-
-
-def sign_pattern(excluded: str = "") -> str:
-    """Returns the pattern of a sign as a reader perceives it.
-
-    A sign is one character with its marks, skin tone or tag, and characters joined to
-    it; a flag is two characters. `excluded` characters are no signs.
-    """
-    one = f"[{_SIGNS}{excluded}][{_ON_SIGNS}]*"
-    return f"(?:[\U0001f1e6-\U0001f1ff]{{2}}|{one}(?:\u200d{one})*)"
+# Of these signs, several alike are one word.
+_REPEATED = "|".join(
+    rf"\x{ord(sign):02x}+" for sign in r'!"#$%&()*+,-./:;<=>?@[\]^`{|}~'
+)
 
 
 def splitting_rules(end: str, negation: str, cut: str) -> list[tuple[str, str]]:
@@ -38,9 +31,7 @@ def splitting_rules(end: str, negation: str, cut: str) -> list[tuple[str, str]]:
 
     The arguments are characters that the text does not contain. RE2 has no lookaround
     or backreferences, so marks tell what follows: the end of a run of word characters,
-    and the place before an "n't". White space stays as " ", a part of its own that
-    keeps the signs around it apart. A run of one sign comes out as single signs, to be
-    joined; not so apostrophes, since "'s" would begin with the last of them.
+    and the place before an "n't". White space becomes cuts, too.
     """
     marks, word = end + negation, f"{LETTERS}{MARKS}"
     words = (
@@ -53,29 +44,27 @@ def splitting_rules(end: str, negation: str, cut: str) -> list[tuple[str, str]]:
         rf"['’](?i:s|m|d|re|ve|ll){end}",  # it 's
         rf"[{LETTERS}][{word}]*{end}?",
         "'+|’+",
-        sign_pattern(marks),
+        rf"(?:{_REPEATED}|[^{LETTERS}{SPACE}'’{marks}])[{MARKS}]*",
     )
     return [
         (f"([{LETTERS}][{word}]*)", rf"\1{end}"),
         (f"([nN])({end}['’][tT]{end})", rf"{negation}\1\2"),
         (f"({'|'.join(words)})", rf"\1{cut}"),
-        (f"[{SPACE}]+", f" {cut}"),
+        (f"[{SPACE}]+", cut),
         (f"[{marks}]", ""),
     ]
 
 
 _MARKS = "\ud800\ud801\ud802"  # composed text has no surrogates
 _RULES = [(regex.compile(rule), by) for rule, by in splitting_rules(*_MARKS)]
-_SIGN = regex.compile(sign_pattern())
 
 
 def split_words(text: str) -> list[str]:
     """Splits a text into words, approximately like the English treebanks.
 
     Words are runs of letters and digits, with the marks on them. Separate words are:
-    "n't", "'s", "'m", "'d", "'re", "'ve" and "'ll"; signs ("..." is one, as is an emoji
-    of several characters). Numbers like 3.50 and 10:30, abbreviations like U.S., and
-    addresses stay whole.
+    "n't", "'s", "'m", "'d", "'re", "'ve" and "'ll"; signs ("..." is one). Numbers like
+    3.50 and 10:30, abbreviations like U.S., and addresses stay whole.
 
     Returns:
         The words; joined, they are the NFC-normalized text without white space.
@@ -87,16 +76,7 @@ def split_words(text: str) -> list[str]:
     text = composed(text)
     for rule, by in _RULES:
         text = rule.sub(by, text)
-    words, before = list[str](), None
-    for part in text.split(_MARKS[-1]):
-        # Signs are compared without case: Ⓐ is ⓐ.
-        sign = part.lower() if _SIGN.fullmatch(part) else None
-        if sign is not None and sign == before:
-            words[-1] += part
-        elif part not in ("", " "):
-            words.append(part)
-        before = sign
-    return words
+    return [word for word in text.split(_MARKS[-1]) if word]
 
 
 class TaggingText:
