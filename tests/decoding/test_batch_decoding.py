@@ -4,10 +4,8 @@ import time
 
 import numpy as np
 import pytest
-from keras import ops
 
-from tests.decoding.reference import log_softmax
-from tests.harness import by_hand, randomize
+from tests.harness import randomize
 from tests.marks import once
 from tests.models.test_everywhere import TRANSLATORS
 from tests.translators import SOURCE, VOCABULARY
@@ -41,22 +39,6 @@ def test_what_was_found_scores_as_it_did(cls):
     found = score_ids(model, sources, targets)
     assert [len(row) for row in found] == [len(ids) + 1 for ids in targets]
     np.testing.assert_allclose([row.sum() for row in found], scores, rtol=1e-4)
-
-
-def test_a_text_scores_as_its_pieces_do_step_by_step(translator, texts):
-    found = translator.score(texts, TARGETS, per_token=True)
-    preprocessor = translator.preprocessor
-    begin, step = by_hand(translator, width=24)
-    for source, target, row in zip(texts[:3], TARGETS, found, strict=False):
-        memory, state = begin(*preprocessor.encode([source]))
-        token, wanted = START, []
-        for word in [*preprocessor.encode_targets([target])[0], END]:
-            logits, state, _ = step(token, state, memory)
-            logits = ops.convert_to_numpy(logits)[0].astype("float64")
-            wanted.append(log_softmax(logits)[word])
-            token = word
-        np.testing.assert_allclose(row, wanted, rtol=1e-4)
-    assert len(found[2]) == 1  # the end alone
 
 
 def test_sums_means_and_single_texts(translator, texts):
@@ -139,15 +121,6 @@ def test_what_is_no_pair_of_texts(
     monkeypatch.setattr("zoo.decoding.keras_decoding.compiled", None)
     with pytest.raises(error, match=message):
         getattr(translator, method)(sources, targets)
-
-
-def test_bad_values(translator):
-    with pytest.raises(ValueError, match="There must be a translation. Received: none"):
-        translator.perplexity([], [])
-    with pytest.raises(ValueError, match="Received: batch_size=0"):
-        translator.score("a", "b", batch_size=0)
-    with pytest.raises(ValueError, match="Received: .* preprocessor=None"):
-        LuongTranslator(translator.backbone).score("a", "b")
 
 
 # === Threads ===

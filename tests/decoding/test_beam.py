@@ -169,11 +169,3 @@ def test_the_first_of_equals_of_a_vocabulary(rows, k, kinds):
     np.testing.assert_array_equal(ops.convert_to_numpy(indices), order)
     wanted = np.take_along_axis(values, order, axis=-1)
     np.testing.assert_array_equal(ops.convert_to_numpy(found), wanted)
-
-
-def test_no_index_comes_twice():
-    values = np.full((1, 5), -np.inf, "float32")
-    values[0, 3] = 1.0
-    _, indices = top_k(ops.convert_to_tensor(values), 3)
-    indices = ops.convert_to_numpy(indices)[0].tolist()
-    assert indices[0] == 3 and len(set(indices)) == 3

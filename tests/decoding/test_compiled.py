@@ -1,6 +1,5 @@
 import keras
 import numpy as np
-import pytest
 
 from zoo.decoding.compiled import compiled
 
@@ -18,11 +17,6 @@ def times_weight(model):
 IDS = np.array([1, 2, 5], "int32")
 
 
-def test_arrays_go_in_and_come_out():
-    (result,) = compiled(model := make_model(), "key", times_weight(model))(IDS)
-    assert isinstance(result, np.ndarray) and result.tolist() == [2, 4, 10]
-
-
 def test_the_weights_are_those_of_the_call():
     run = compiled(model := make_model(), "key", times_weight(model))
     run(IDS)
@@ -36,15 +30,6 @@ def test_one_key_is_compiled_once():
     assert compiled(model, "key", None) is run
     assert compiled(model, "other", times_weight(model)) is not run
     assert compiled(make_model(), "key", times_weight(model)) is not run
-
-
-@pytest.mark.skipif(
-    keras.backend.backend() != "tensorflow", reason="TensorFlow counts retracings"
-)
-def test_programs_of_many_models_are_no_retracing(caplog):
-    for model in [make_model() for _ in range(12)]:
-        compiled(model, "key", times_weight(model))(IDS)
-    assert not caplog.text
 
 
 def test_other_variables_are_compiled_anew():

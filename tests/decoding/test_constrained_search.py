@@ -7,7 +7,6 @@ from keras import ops
 
 from tests.decoding.reference import (
     ALL,
-    END,
     LIMIT,
     LIMITS,
     NO_HYPOTHESIS,
@@ -96,25 +95,6 @@ def test_hypotheses_hold_their_terms(table):
             else:
                 np.testing.assert_array_equal(ids[row, 0], plain[0][row, 0])
                 np.testing.assert_allclose(scores[row, 0], plain[1][row, 0], 1e-5)
-
-
-def test_beam_1_with_a_prefix_and_banned_words(table):
-    table.fill(7)
-    banned = 1, 4
-    search = BeamSearch(1, 1.0, min_length=2, banned_ids=banned)
-    ids, scores = search.find(table, SOURCES, LIMITS, LIMIT, prefix=PREFIX)
-    for row in range(SENTENCES):
-        follow = table.follower(row)
-        words, log_prob = [], 0.0
-        while not words or words[-1] != END:
-            place, (log_probs, _) = len(words), follow(tuple(words))
-            free = np.where(np.isin(np.arange(VOCABULARY), banned), -np.inf, log_probs)
-            free[END] += -np.inf if place == 0 else 0.0
-            last = place + 1 == LIMITS[row]
-            given = END if last else PREFIX[row, place]
-            words.append(int(given or np.argmax(free)))
-            log_prob += log_probs[words[-1]]
-        check_row(ids[row], scores[row], [(log_prob / ((5 + len(words)) / 6), words)])
 
 
 class Chain:

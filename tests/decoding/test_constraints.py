@@ -4,19 +4,15 @@ import numpy as np
 import pytest
 
 from tests.harness import randomize
-from zoo.decoding import BeamSearch, Translation, score_ids, search_ids
+from zoo.decoding import BeamSearch, score_ids, search_ids
 from zoo.decoding.constraints import (
     read_terms,
-    replace_unknown_words,
     source_words,
 )
 from zoo.models import (
     Luong,
     LuongPreprocessor,
     LuongTranslator,
-    Seq2Seq,
-    Seq2SeqPreprocessor,
-    Seq2SeqTranslator,
 )
 from zoo.text import Tokenizer, train_tokenizer
 
@@ -26,19 +22,6 @@ NO_WORDS = ["<pad>", "<s>"]
 
 
 # === Prefixes ===
-
-
-@pytest.mark.once
-def test_a_prefix_that_it_would_have_begun_with_changes_nothing(terse, texts):
-    sources = terse.preprocessor.encode(texts)
-    search = BeamSearch(1, 0.0)
-    wanted = search_ids(terse, sources, search, max_length=9)
-    prefixes = [ids[: i % 4] for i, ((ids, _),) in enumerate(wanted)]
-    assert len({len(prefix) for prefix in prefixes}) > 2
-    found = search_ids(terse, sources, search, max_length=9, prefixes=prefixes)
-    for ((ids, score),), ((other, wanted_score),) in zip(found, wanted, strict=True):
-        assert ids == other
-        assert score == pytest.approx(wanted_score, rel=1e-4)
 
 
 @pytest.mark.once
@@ -152,18 +135,6 @@ def reader():
 
 
 @pytest.mark.once
-def test_a_word_is_banned_with_and_without_its_underscore(reader):
-    text = "a dog runs"
-    word = reader.translate(text, banned=[*NO_WORDS, "<unk>"], **DETAILS).tokens[0]
-    found = [
-        reader.translate(text, banned=banned, **DETAILS).tokens
-        for banned in (word, [word.removeprefix("▁")])
-    ]
-    assert word.startswith("▁")
-    assert word not in found[0] and found[0] == found[1]
-
-
-@pytest.mark.once
 def test_an_unknown_word_becomes_the_one_that_is_attended_to(reader):
     texts = ["a Mops runs", "Uhu sleeps", "a dog runs"]
     # Nothing is left but unknown words.
@@ -191,32 +162,10 @@ def test_an_unknown_word_becomes_the_one_that_is_attended_to(reader):
 
 
 @pytest.mark.once
-def test_words_of_a_source_that_was_cut(reader):
-    """Its end token belongs to no word."""
-    words = source_words(reader.preprocessor, ["a Mops runs", "a"], [[4, 1, 3], [4, 3]])
-    assert words == [["a", "Mops"], ["a"]]
-    record = Translation("", 0.0, ["<unk>"], [], np.array([[0.1, 0.2, 0.7]]))
-    found = replace_unknown_words(record, words[0])
-    assert (found.text, found.tokens) == ("Mops", ["▁Mops"])
-
-
-@pytest.mark.once
 def test_a_word_is_more_than_its_unknown_piece(terse):
     [ids] = terse.preprocessor.encode(["a dogßX"])
     [words] = source_words(terse.preprocessor, ["a dogßX"], [ids])
     assert words[-1] == "dogßX" and set(words) == {"a", "dogßX"}
-
-
-@pytest.mark.once
-def test_without_attention_the_unknown_word_stays(reader):
-    tokenizer = reader.preprocessor.tokenizer
-    backbone = Seq2Seq(14, num_layers=1, hidden_dim=6, embedding_dim=5)
-    mute = Seq2SeqTranslator(backbone, Seq2SeqPreprocessor(tokenizer))
-    known = tokenizer.get_vocabulary()[4:]
-    options = {**DETAILS, "banned": [*NO_WORDS, *known], "min_length": 3}
-    record = mute.translate("a Mops", replace_unknown=True, **options)
-    assert record.tokens[0] == "<unk>"
-    assert record.text == mute.translate("a Mops", **options).text
 
 
 # === What is refused ===

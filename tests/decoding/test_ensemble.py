@@ -98,18 +98,6 @@ def test_against_exhaustive_search_over_the_mean(ensemble, answers):
         check_row(ids[row], scores[row], expected, rtol=1e-4)
 
 
-def test_given_targets_are_read_as_step_reads_them(ensemble, answers):
-    target = [4, 6]
-    given = np.array([[START, *target]] * 3, "int32")
-    inputs = {"source_ids": SOURCES, "target_ids": given}
-    logits = compiled(ensemble.backbone)(inputs)
-    weights = compiled(ensemble.backbone.align)(SOURCES, given)
-    for row in range(3):
-        wanted = [answers[row][tuple(target[:t])] for t in range(3)]
-        close(logits[row], [log_probs for log_probs, _ in wanted], rtol=1e-4)
-        close(weights[row], [weights for _, weights in wanted])
-
-
 @pytest.mark.once
 def test_it_translates_as_a_translator_does(models):
     """One model, once and twice, is that model."""

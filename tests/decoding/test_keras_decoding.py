@@ -42,12 +42,6 @@ def test_two_batches_are_read_at_a_time(two_cores):
     assert len(seen) == 2 and threading.get_ident() not in seen
 
 
-def test_a_single_batch_stays_in_its_thread(two_cores):
-    assert list(map_batches(lambda _: threading.get_ident(), [1])) == [
-        threading.get_ident()
-    ]
-
-
 def test_translations_are_those_of_one_batch_at_a_time(two_cores, monkeypatch):
     model = LuongTranslator(Luong(12, num_layers=1, hidden_dim=8, embedding_dim=4))
     randomize(model)

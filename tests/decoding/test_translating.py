@@ -105,36 +105,7 @@ def test_details_agree_with_stepping_through_the_model(translator, texts):
         np.testing.assert_allclose(record.alignment, alignment, atol=1e-5)
 
 
-@pytest.mark.once
-def test_details_of_local_attention_have_its_windows(translator, texts):
-    options = {"beam_size": 2, "max_length": 9, "return_details": True}
-    records = translator.translate(texts, **options)
-    full = [row for row, record in enumerate(records) if record.tokens]
-    assert len(full) > 2  # or there would be little to compare
-    alone = translator.translate(texts[full[0]], **options)
-    np.testing.assert_allclose(records[full[0]].focus, alone.focus, atol=1e-5)
-    for record in (records[row] for row in full):
-        count, length = len(record.tokens), len(record.source_tokens)
-        assert record.focus.shape == (count,) and record.windows.shape == (count, 2)
-        assert (record.focus > 0).all() and (record.focus <= length).all()
-        for weights, (first, last) in zip(
-            record.alignment, record.windows, strict=True
-        ):
-            assert 0 <= first <= last < length and last - first <= 4
-            assert weights[:first].sum() == weights[last + 1 :].sum() == 0
-            assert weights[first : last + 1].sum() > 0
-    assert translator.translate("", **options).windows is None
-
-
 # === Length ===
-
-
-def test_max_length_counts_the_end_token(translator, texts):
-    assert translator.translate(texts[:2], beam_size=1, max_length=1) == ["", ""]
-    records = translator.translate(
-        texts, beam_size=1, max_length=9, return_details=True
-    )
-    assert max(len(record.tokens) for record in records) == 8
 
 
 def test_without_max_length_twice_the_source_and_ten(translator):
@@ -221,23 +192,3 @@ def test_bad_values_are_refused_before_any_computation(
     monkeypatch.setattr(BeamSearch, "__call__", None)
     with pytest.raises((ValueError, TypeError), match=message):
         translator.translate(**{"texts": ["a dog"], **arguments})
-
-
-def test_without_a_preprocessor_there_is_nothing_to_read_text(translator):
-    with pytest.raises(ValueError, match="preprocessor=None"):
-        LuongTranslator(translator.backbone).translate("a dog")
-
-
-def test_a_model_of_nan_is_reported(translator, texts):
-    readout = translator.backbone.output_layer.kernel
-    values = ops.convert_to_numpy(readout)
-    readout.assign(values * np.nan)
-    try:
-        with pytest.raises(ValueError, match="NaN|finite"):
-            translator.translate(texts[2], beam_size=1, max_length=9)
-        translator.compile(sampler=BeamSearch(2))
-        with pytest.raises(ValueError, match=r"source_ids\[0\].*finite"):
-            translator.generate(texts[2], max_length=9)
-    finally:
-        translator.compile()
-        readout.assign(values)

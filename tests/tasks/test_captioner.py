@@ -7,12 +7,10 @@ from tests.harness import close, compiled, randomize, same_config, to_numpy
 from tests.layers import reference
 from tests.marks import once
 from zoo.decoding import Caption
-from zoo.layers import ImageEncoder
 from zoo.models import (
     ShowAttendTell,
     ShowAttendTellCaptioner,
     ShowAttendTellCaptionerPreprocessor,
-    ShowAttendTellTranslator,
 )
 from zoo.text import Tokenizer, train_tokenizer
 from zoo.training import ArrayBatches, compile_for_training
@@ -90,14 +88,6 @@ def test_the_start_and_the_first_word_are_the_papers(tokenizer):
         close(logits[b], features @ L_o["kernel"] + L_o["bias"], atol=2e-5)
 
 
-def test_images_of_any_dtype_are_the_same(tokenizer):
-    model = task_of(tokenizer).backbone
-    ids = np.array([[2, 4], [2, 5], [2, 0]])
-    wanted = to_numpy(compiled(model)({"images": IMAGES, "target_ids": ids}))
-    given = {"images": IMAGES.astype("float32"), "target_ids": ids}
-    close(compiled(model)(given), wanted)
-
-
 @pytest.mark.once
 def test_another_encoder_can_be_passed():
     """A Keras model, saved in the configuration and trained with the rest."""
@@ -126,30 +116,6 @@ def test_grids_made_elsewhere_are_read():
     memory = model.encode(grids)
     close(memory.annotations, grids.reshape(2, 6, 4))
     same_config(model)
-
-
-def test_mixed_precision_computes_in_half(tokenizer):
-    sizes = {"vocabulary_size": 10, **SMALL}
-    model = ShowAttendTell(**sizes, dtype="mixed_bfloat16")
-    given = {"images": IMAGES, "target_ids": np.array([[2, 4]] * 3)}
-    logits = compiled(model)(given)
-    assert keras.backend.standardize_dtype(logits.dtype) == "bfloat16"
-    assert isinstance(model.encoder, ImageEncoder)
-    assert model.encoder.compute_dtype == "bfloat16"
-
-
-def test_images_of_another_shape_are_refused(tokenizer):
-    model = task_of(tokenizer).backbone
-    with pytest.raises(ValueError, match=r"must have the shape \(None, 16, 24, 3\)"):
-        model.encode(IMAGES[:, :8])
-
-
-def test_text_is_read_as_before():
-    sizes = {k: v for k, v in SMALL.items() if k != "image_shape"}
-    model = ShowAttendTell(10, **sizes)
-    assert model.source_name == "source_ids"
-    with pytest.raises(ValueError, match="must read images.*ShowAttendTell of text"):
-        ShowAttendTellCaptioner(model)
 
 
 # === The captioner ===
@@ -241,28 +207,3 @@ def test_hard_attention_is_trained_by_its_estimator(tokenizer):
     assert sum(task.score(IMAGES, TEXTS)) > 0.6 * before
     assert float(to_numpy(task.baseline.value)) < 0
     assert same_config(task).get_config()["entropy"] == 0.002
-
-
-def test_wrong_input_is_told(tokenizer):
-    model = task_of(tokenizer)
-    with pytest.raises(ValueError, match="3 sources and 2 targets"):
-        model.score(IMAGES, TEXTS[:2])
-    with pytest.raises(ValueError, match="one source and one target"):
-        model.align(IMAGES[0], [TEXTS[0]])
-    with pytest.raises(ValueError, match="must not exceed `max_length`"):
-        model.caption(IMAGES, max_length=3, min_length=4)
-    with pytest.raises(ValueError, match="`caption` needs a preprocessor"):
-        ShowAttendTellCaptioner(model.backbone).caption(IMAGES)
-    other = ShowAttendTellCaptionerPreprocessor(tokenizer, (8, 8, 3))
-    with pytest.raises(ValueError, match=r"`image_shape` must be that.*\(8, 8, 3\)"):
-        ShowAttendTellCaptioner(model.backbone, other)
-
-
-def test_both_tasks_have_the_estimators_arguments(tokenizer):
-    sizes = {k: v for k, v in HARD.items() if k != "image_shape"}
-    translator = ShowAttendTellTranslator(ShowAttendTell(10, **sizes), reward=0.3)
-    captioner = ShowAttendTellCaptioner(ShowAttendTell(10, **HARD), reward=0.3)
-    for task in (translator, captioner):
-        assert (task.reward, task.entropy) == (0.3, 0.002)
-    with pytest.raises(ValueError, match="`reward` must be 0 or above"):
-        ShowAttendTellCaptioner(ShowAttendTell(10, **HARD), reward=-1)

@@ -1,9 +1,8 @@
 import keras
-import keras_hub
 import numpy as np
 import pytest
 
-from tests.harness import close, compiled, randomize, same_config, to_numpy
+from tests.harness import close, compiled, randomize, to_numpy
 from tests.layers import reference
 from tests.marks import once
 from zoo.models import (
@@ -52,18 +51,6 @@ def test_pads_change_nothing(cell):
     wider = np.pad(IDS, ((0, 0), (0, 3)))[[1, 2, 0]]
     close(run({"token_ids": wider}), wanted[[1, 2, 0]])
     assert np.isfinite(wanted).all()
-
-
-def test_everyday_keras():
-    task = task_of("lstmn")
-    copy = same_config(task.backbone)
-    copy.set_weights(task.backbone.get_weights())
-    wanted = to_numpy(compiled(task)({"token_ids": IDS}))
-    close(compiled(copy)({"token_ids": IDS}), wanted)
-    half = RecurrentClassifier(9, **SMALL, dtype="mixed_bfloat16")
-    output = compiled(half)({"token_ids": IDS})
-    assert keras.backend.standardize_dtype(output.dtype) == "bfloat16"
-    assert isinstance(task, keras_hub.models.TextClassifier)
 
 
 def test_classify_names_the_most_probable_class():

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from tests.harness import close, compiled, gradients, randomize, same_config, to_numpy
+from tests.harness import close, compiled, randomize, same_config, to_numpy
 from tests.layers import reference
 from tests.marks import once
 from zoo.decoding.word_methods import document_scores
@@ -91,21 +91,6 @@ def test_the_state_is_all_that_goes_on(cell):
     assert all((to_numpy(s)[2] == 0).all() for s in keras.tree.flatten(final))
 
 
-def test_an_lstmn_of_this_size():
-    """The layer is proved by itself; padding changes nothing here either."""
-    model = task_of("lstmn").backbone
-    run = compiled(lambda ids: model({"token_ids": ids}, return_states=True))
-    logits, states = run(IDS)
-    wider, same = run(np.pad(IDS, ((0, 0), (0, 3))))
-    close(to_numpy(wider)[:, :5], to_numpy(logits))
-    close(same[1][0], to_numpy(states[1][0]))
-    alone = compiled(lambda ids: model.recurrent(model.token_embedding(ids)))
-    features, last = alone(IDS[:1])
-    close(model.output_layer(features), to_numpy(logits)[:1])
-    close(states[1][0][:1], to_numpy(last[1][0]))
-    same_config(model)
-
-
 @pytest.mark.parametrize("tapes", ["sentence", once("call")])
 def test_how_far_tapes_go(tapes):
     """Of sentences in one call each has tapes of its own, or they share them."""
@@ -125,43 +110,6 @@ def test_how_far_tapes_go(tapes):
     assert same_config(model).tapes == tapes
 
 
-def test_gradients_in_training_are_those_of_inference():
-    model = task_of().backbone
-
-    def loss(training):
-        logits = model({"token_ids": IDS[:2]}, training=training)
-        return keras.ops.mean(keras.ops.square(logits))
-
-    value, found = gradients(model.trainable_variables, lambda: loss(True))
-    same, wanted = gradients(model.trainable_variables, lambda: loss(False))
-    assert value == pytest.approx(same, rel=1e-5)
-    for a, b in zip(found, wanted, strict=True):
-        close(a, b)
-        assert np.abs(b).max() > 0
-
-
-def test_everyday_keras(task):
-    model = task.backbone
-    copy = same_config(model)
-    copy.set_weights(model.get_weights())
-    found, wanted = (compiled(x)({"token_ids": IDS}) for x in (copy, model))
-    close(found, wanted)
-    symbol = {"token_ids": keras.KerasTensor((None, None), dtype="int32")}
-    assert tuple(model(symbol).shape)[-1] == 9
-    half = RecurrentLM(9, **SMALL, dtype="mixed_bfloat16")
-    output = compiled(half)({"token_ids": IDS})
-    assert keras.backend.standardize_dtype(output.dtype) == "bfloat16"
-    assert np.isfinite(to_numpy(keras.ops.cast(output, "float32"))).all()
-
-
-def test_dropout_is_of_training_alone():
-    model = randomize(RecurrentLM(9, **SMALL, dropout=0.5))
-    plain = to_numpy(model({"token_ids": IDS}))
-    close(model({"token_ids": IDS}), plain)
-    dropped = to_numpy(model({"token_ids": IDS}, training=True))
-    assert np.abs(dropped - plain).max() > 0.01
-
-
 def test_the_papers_size():
     """The vocabulary's matrices and an LSTM of 300 units over words of 150."""
     known = RecurrentLM(1000)
@@ -169,17 +117,6 @@ def test_the_papers_size():
     assert known.count_params() == 1000 * 150 + lstm + 301 * 1000
     sizes = (known.embedding_dim, known.hidden_dim, known.num_layers, known.cell)
     assert sizes == (150, 300, 1, "lstm")
-
-
-@pytest.mark.parametrize("cell", ["lstm", *map(once, CELLS[1:]), "lstmn"])
-def test_word_by_word_it_is_the_whole(cell):
-    model = task_of(cell).backbone
-    logits = to_numpy(compiled(model)({"token_ids": IDS[:2, :3]}))
-    step = compiled(model.step)
-    states = model.start(2, 3)
-    for t in range(3):
-        found, states = step(IDS[:2, t], states)
-        close(found, logits[:, t])
 
 
 @pytest.mark.parametrize("cell", ["lstm", *map(once, [*CELLS[1:], "lstmn"])])
@@ -265,12 +202,3 @@ def test_a_vocabulary_of_another_model_is_refused(task, tmp_path):
         path.write_text(broken)
         with pytest.raises(ValueError, match=message):
             RecurrentCausalLM.from_preset(tmp_path)
-
-
-def test_text_needs_a_preprocessor_and_its_vocabulary(task):
-    with pytest.raises(ValueError, match="preprocessor=None"):
-        RecurrentCausalLM(task.backbone).score("a dog")
-    with pytest.raises(ValueError, match="preprocessor's vocabulary, 9.*size=8"):
-        RecurrentCausalLM(RecurrentLM(8, **SMALL), task.preprocessor)
-    with pytest.raises(ValueError, match="must be a text"):
-        task.perplexity([])

@@ -1,18 +1,13 @@
 import json
 
-import keras
 import numpy as np
 import pytest
-from keras import ops
 
 import zoo
 from tests.harness import (
-    HALF,
     close,
     compiled,
-    gradients,
     randomize,
-    same_config,
     to_numpy,
 )
 from tests.layers import reference
@@ -89,26 +84,6 @@ def test_padding_changes_nothing(backbone):
     close(to_numpy(call(turned))[::-1][REAL], logits[REAL])
 
 
-def test_config_symbols_precision_and_gradients(backbone):
-    same_config(backbone)
-    assert isinstance(backbone.token_embedding, keras.layers.Embedding)
-    symbols = {
-        "word_ids": keras.KerasTensor((None, 8), dtype="int32"),
-        "character_ids": keras.KerasTensor((None, 8, 6), dtype="int32"),
-    }
-    assert tuple(backbone(symbols).shape) == (None, 8, 4)
-    for policy in HALF:
-        half = BiRNNWords(**SIZES, dtype=policy)
-        output = compiled(half)(INPUTS)
-        kind = keras.backend.standardize_dtype(output.dtype)
-        assert kind == policy.removeprefix("mixed_")
-        assert np.isfinite(to_numpy(ops.cast(output, "float32"))).all()
-    variables = backbone.trainable_variables
-    _, found = gradients(variables, lambda: ops.sum(ops.square(backbone(INPUTS))))
-    for gradient, variable in zip(found, variables, strict=True):
-        assert np.abs(gradient).max() > 0, variable.path
-
-
 def test_words_are_forgotten_in_training_alone():
     model = BiRNNWords(**SIZES, word_dropout=0.4, dropout=0.0)
     ids = np.full((50, 40), 5, "int32")
@@ -117,14 +92,6 @@ def test_words_are_forgotten_in_training_alone():
     assert not found[:, 30:].any()
     assert np.mean(found[:, :30] == 1) == pytest.approx(0.4, abs=0.05)
     close(model(INPUTS), model(INPUTS))
-
-
-def test_a_preprocessor_that_does_not_fit(backbone):
-    preprocessor = TaggerPreprocessor(["a"], ["a"], ["X"])
-    with pytest.raises(ValueError, match="`vocabulary_size` must be .* 3. Received: "):
-        BiRNNTagger(backbone, preprocessor)
-    with pytest.raises(ValueError, match="needs a preprocessor"):
-        BiRNNTagger(backbone).tag("a")
 
 
 # === The task ===
@@ -173,10 +140,3 @@ def test_a_preset_with_foreign_vocabularies_is_refused(tagger, tmp_path):
     path.unlink()
     with pytest.raises(zoo.presets.PresetError, match="tagger.json"):
         zoo.load(tmp_path)
-
-
-@pytest.mark.once
-def test_word_vectors_start_within_the_range():
-    model = BiRNNWords(**{**SIZES, "vocabulary_size": 90}, initializer_range=0.3)
-    values = to_numpy(model.token_embedding.embeddings)
-    assert values.min() < -0.25 and 0.25 < values.max() <= 0.3 and values.min() >= -0.3

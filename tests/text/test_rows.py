@@ -15,11 +15,6 @@ def cut(lengths, size, *more):
     return list(batches(range(len(lengths)), size, *columns))
 
 
-def test_a_batch_is_filled_from_the_next_bucket():
-    assert cut([3, 8, 9, 16, 17], 4) == [[0, 1, 2, 3], [4]]
-    assert cut([3, 8, 9, 16, 17], 3) == [[0, 1, 2], [3, 4]]
-
-
 @pytest.mark.parametrize(
     "lengths, expected",
     [

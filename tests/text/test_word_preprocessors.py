@@ -3,7 +3,6 @@ import pytest
 
 from tests.harness import same_config, to_numpy
 from zoo.text import (
-    SentimentPreprocessor,
     WordPreprocessor,
     WordTokenizer,
     count_words,
@@ -52,21 +51,6 @@ def test_prompts():
     assert preprocessor.generate_postprocess(first) == "a dog"
     every = {"token_ids": ids, "padding_mask": np.ones_like(mask)}
     assert preprocessor.generate_postprocess(every)[0] == "a dog runs"
-
-
-def test_arrays_for_classes():
-    preprocessor = SentimentPreprocessor(TOKENIZER, sequence_length=3)
-    x, y = preprocessor(["a runs", ""], y=[1, 0])
-    assert x["token_ids"].tolist() == [[4, 6, 0], [0, 0, 0]] and y == [1, 0]
-    assert preprocessor("dog")["token_ids"].tolist() == [5, 0, 0]
-
-
-@pytest.mark.parametrize("kind", [WordPreprocessor, SentimentPreprocessor])
-def test_bad_arguments(kind):
-    with pytest.raises(TypeError, match="WordTokenizer. Received: str"):
-        kind("words")
-    with pytest.raises(ValueError, match="`sequence_length` must be"):
-        kind(TOKENIZER, sequence_length=0)
 
 
 @pytest.mark.parametrize(

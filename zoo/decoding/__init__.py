@@ -17,7 +17,6 @@ if TYPE_CHECKING:
         Translation,
         format_alignment,
     )
-    from zoo.decoding.translating import translate
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
@@ -26,6 +25,5 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "beam": ["BeamSearch"],
         "ensemble": ["Ensemble"],
         "records": ["Caption", "Classification", "Translation", "format_alignment"],
-        "translating": ["translate"],
     },
 )

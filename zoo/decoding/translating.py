@@ -17,11 +17,6 @@ from zoo.text.rows import LONGEST
 from zoo.text.translation_arrays import needed_preprocessor
 
 
-def translate(model: Any, texts: Any, **options: Any) -> Any:
-    """Translates texts with a model: `model.translate(texts, **options)`."""
-    return model.translate(texts, **options)
-
-
 class Translating(BatchDecoder):
     """The text methods of a `zoo.models.Translator` or `zoo.decoding.Ensemble`.
 

@@ -22,7 +22,7 @@ LETTERS = r"\p{L}\p{N}_"  # a word begins with one
 MARKS = "\\p{M}\u200c\u200d"  # accents, vowel signs and joiners, inside a word
 # Of these signs, several alike are one word.
 _REPEATED = "|".join(
-    rf"\x{ord(sign):02x}+" for sign in r'!"#$%&()*+,-./:;<=>?@[\]^`{|}~'
+    rf"\x{ord(sign):02x}+" for sign in string.punctuation if sign not in "'_"
 )
 
 
