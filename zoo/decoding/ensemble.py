@@ -51,12 +51,18 @@ class Ensemble(KerasDecoder, Translating):
     """
 
     def __init__(self, models: Sequence[Any]) -> None:
-        self.models = _checked(models)
-        self.backbone = _Mean([model.backbone for model in self.models])
-        self.preprocessor = min(
-            (model.preprocessor for model in self.models),
-            key=lambda preprocessor: preprocessor.source_length,
-        )
+        self.models = tuple(models)
+        preprocessors = [getattr(model, "preprocessor", None) for model in models]
+        read = {x and (x.tokenizer.proto, x.source_end) for x in preprocessors}
+        tasks = {getattr(model, "task_name", None) for model in models}
+        if tasks != {"translate"} or len(read) != 1 or None in read:
+            raise ValueError(
+                "`models` must be zoo.models.Translators with preprocessors of one "
+                "SentencePiece model and one `source_end`. "
+                f"Received: {[type(model).__name__ for model in models]}"
+            )
+        self.backbone = _Mean([model.backbone for model in models])
+        self.preprocessor = min(preprocessors, key=lambda x: x.source_length)
 
     @property
     def variables(self) -> list[Any]:
@@ -101,12 +107,10 @@ class _Mean:
     def __call__(self, inputs):
         return _log_mean([model(inputs) for model in self.models])
 
-    def align(self, source_ids, target_ids):
-        return _mean_weights([x.align(source_ids, target_ids) for x in self.models])
-
     def align_details(self, source_ids, target_ids):
         # Windows differ between members.
-        return (self.align(source_ids, target_ids),)
+        weights = [model.align(source_ids, target_ids) for model in self.models]
+        return (_mean_weights(weights),)
 
 
 def _log_mean(logits):
@@ -121,28 +125,3 @@ def _mean_weights(weights):
     paid = [ops.any(x > 0, axis=-1, keepdims=True) for x in weights]
     count = sum(ops.cast(x, "float32") for x in paid)
     return sum(weights) / ops.maximum(count, 1.0)
-
-
-def _checked(models):
-    """Returns the members as a tuple, or raises a `ValueError`."""
-    if not isinstance(models, (list, tuple)) or not models:
-        raise ValueError(
-            "`models` must be a list of at least one zoo.models.Translator. "
-            f"Received: {models!r}"
-        )
-    read = []
-    for place, model in enumerate(models):
-        preprocessor = getattr(model, "preprocessor", None)
-        if getattr(model, "task_name", None) != "translate" or preprocessor is None:
-            raise ValueError(
-                f"models[{place}] must be a zoo.models.Translator with a preprocessor. "
-                f"Received: {type(model).__name__}"
-            )
-        read.append((preprocessor.tokenizer.proto, preprocessor.source_end))
-        if read[place] != read[0]:
-            raise ValueError(
-                "The models of an ensemble must have one tokenizer, the same "
-                "SentencePiece model, and one `source_end`. Received: others in "
-                f"models[0] and models[{place}]"
-            )
-    return tuple(models)

@@ -125,17 +125,9 @@ class ShowAttendTellPreprocessor(TranslatorPreprocessor):
 class ShowAttendTellTranslator(Reinforced, Translator):
     """Translates text with `ShowAttendTell`; see `zoo.models.Translator`.
 
-    With hard attention its training loss has section 4.1's estimator: see `Reinforced`.
-
-    Args:
-        backbone, preprocessor, augmentation: as in `Translator`.
-        reward: λ_r. 1/10 in the authors' code.
-        entropy: λ_e. 0.002 there.
-
-    Raises:
-        ValueError: if λ_r or λ_e is below 0.
-        ValueError: where hard attention is trained otherwise than by the model that
-            `zoo.training.compile_for_training` returns.
+    With hard attention its training loss has section 4.1's estimator, and
+    `zoo.training.compile_for_training` returns the model that trains it: see
+    `zoo.tasks.captioner.Reinforced`, also for `reward` and `entropy`.
     """
 
     backbone_cls = ShowAttendTell

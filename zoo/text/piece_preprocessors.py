@@ -96,10 +96,10 @@ class TranslatorPreprocessor(
         self, x: dict[str, Any], y: None = None, sample_weight: None = None
     ) -> Any:
         """Returns `(x, y, sample_weight)` for `fit`; see the class."""
-        source, target = _columns(x, ("source", "target"), y, sample_weight)
+        source, target = _columns(x, "source", "target", y, sample_weight)
         source, single = read_texts(source, "source")
         target, _ = read_texts(target, "target")
-        _check_counts("source and target", source, target)
+        _check_counts(source, target)
         rows = self.encode(source)
         inputs = {"source_ids": pad_rows(rows, self.source_length)}
         rows = self.encode_targets(target)
@@ -166,25 +166,23 @@ def check_tokenizer(tokenizer: Any) -> None:
         )
 
 
-def _columns(x, names, y, sample_weight):
+def _columns(x, first, second, y, sample_weight):
     """The two columns of a preprocessor's x, from which it makes the rest."""
-    if not isinstance(x, dict) or not set(names) <= set(x):
+    alone = y is None and sample_weight is None
+    if not alone or not isinstance(x, dict) or not {first, second} <= set(x):
         raise ValueError(
-            f'x must be a dict with the keys "{names[0]}" and "{names[1]}". '
-            f"Received: {describe(x)}"
+            f'x must be a dict with "{first}" and "{second}", from which y and '
+            f"sample_weight are made. Received: x={describe(x)}, y={describe(y)}, "
+            f"sample_weight={describe(sample_weight)}"
         )
-    if y is not None or sample_weight is not None:
-        raise ValueError(
-            f'y and sample_weight are made from x["{names[1]}"] and must be None. '
-            f"Received: {describe((y, sample_weight))}"
-        )
-    return [x[name] for name in names]
+    return x[first], x[second]
 
 
-def _check_counts(names, first, second):
+def _check_counts(first, second):
     if len(first) != len(second):
         raise ValueError(
-            f"{names} must hold equally many. Received: {len(first)} and {len(second)}"
+            "Both columns must hold equally many. "
+            f"Received: {len(first)} and {len(second)}"
         )
 
 
@@ -252,10 +250,10 @@ class CaptionPreprocessor(
         self, x: dict[str, Any], y: None = None, sample_weight: None = None
     ) -> Any:
         """Returns `(x, y, sample_weight)` for `fit`; see the class."""
-        images, captions = _columns(x, ("image", "caption"), y, sample_weight)
+        images, captions = _columns(x, "image", "caption", y, sample_weight)
         images, single = self.images(images)
         texts, _ = read_texts(captions, "caption")
-        _check_counts("image and caption", images, texts)
+        _check_counts(images, texts)
         rows = self.encode_targets(texts)
         return _training_arrays({"images": images}, rows, self.target_length, single)
 
