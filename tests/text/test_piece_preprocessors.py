@@ -74,7 +74,7 @@ def test_too_long_a_pair_is_cut_and_still_ends(tokenizer):
         (["a", "b"], None, "Received: "),
         ({"source": ["a"]}, None, "Received: "),
         ({"source": ["a", "b"], "target": ["c"]}, None, "Received: 2 and 1"),
-        ({"source": ["a"], "target": ["b"]}, [1.0], "must be None"),
+        ({"source": ["a"], "target": ["b"]}, [1.0], "are made. Received"),
     ],
 )
 def test_training_needs_sources_and_as_many_targets(preprocessor, x, weights, message):

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 
 from zoo.backend import Tensor
-from zoo.strings import describe
+from zoo.strings import describe, plain_texts
 from zoo.text.graph import map_batches
 from zoo.text.rows import bucket
 
@@ -123,8 +123,9 @@ def _columns(task, x, y, labelled):
 
 def _column(values):
     """A column as a list, or an array if it is of numbers; arrays as they are."""
-    array = isinstance(values, np.ndarray) and values.dtype != object
-    if array or hasattr(values, "numpy") or not hasattr(values, "__iter__"):
+    if isinstance(values, np.ndarray):  # bytes in one are UTF-8
+        return plain_texts(values) if values.dtype == object else values
+    if hasattr(values, "numpy") or not hasattr(values, "__iter__"):
         return values
     values = values if isinstance(values, (str, bytes)) else list(values)
     numbers = len(values) and isinstance(values[0], (int, float, np.number))

@@ -9,6 +9,7 @@ from zoo.backend import Tensor
 from zoo.checks import integer, positive
 from zoo.ids import END_ID, START_ID
 from zoo.strings import describe, read_texts
+from zoo.text.graph import mappable
 from zoo.text.rows import bucket, framed, pad_rows, python_ids
 from zoo.text.tokenizer import Tokenizer, TokenizerByBackbone
 from zoo.text.translation_arrays import CaptionText, TranslationText
@@ -29,7 +30,8 @@ class TranslatorPreprocessor(
     - `y`, int32 `(B, target_length)`: the target's pieces, then the end token;
     - `sample_weight`, float32 `(B, target_length)`: 1 where `y` is real, 0 on padding.
 
-    They are NumPy arrays, padded with 0. A single string each gives no batch axis.
+    They are NumPy arrays (in a `tf.data` map, tensors), padded with 0. A single string
+    each gives no batch axis.
 
     The other methods serve translation (`encode`, `decode`, `pieces`) and KerasHub's
     `generate`.
@@ -92,6 +94,7 @@ class TranslatorPreprocessor(
         }
 
     # === Training ===
+    @mappable
     def call(
         self, x: dict[str, Any], y: None = None, sample_weight: None = None
     ) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 
 from zoo.checks import integer
 from zoo.strings import composed, plain_texts
+from zoo.text.graph import mappable
 from zoo.text.rows import pad_rows
 from zoo.text.word_splitting import TAGGER_FILE, TaggingText, Vocabulary, Words
 
@@ -98,6 +99,7 @@ class TaggerPreprocessor(TaggingText, keras_hub.models.Preprocessor):
         )
 
     # === Sentences ===
+    @mappable
     def call(self, x: Any, y: Any = None, sample_weight: None = None) -> Any:
         """Returns the ids of sentences `x`; with tags `y`, also labels and weights."""
         if sample_weight is not None:

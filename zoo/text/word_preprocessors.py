@@ -12,6 +12,7 @@ from zoo.backend import Tensor
 from zoo.checks import integer
 from zoo.ids import END_ID
 from zoo.strings import read_texts
+from zoo.text.graph import mappable
 from zoo.text.rows import cut_rows, framed, pad_rows, python_ids
 from zoo.text.tokenizer import TokenizerByBackbone
 from zoo.text.vocabulary import WORDS_FILE, PromptText, WordText, WordVocabulary
@@ -134,6 +135,7 @@ class WordPreprocessor(_OfWords, PromptText, keras_hub.models.CausalLMPreprocess
     ) -> None:
         super().__init__(tokenizer, sequence_length, **kwargs)
 
+    @mappable
     def call(self, x: Any, y: None = None, sample_weight: None = None) -> Any:
         """Returns `(x, y, sample_weight)` for `fit`; see the class."""
         texts, single = read_texts(x, "x")
@@ -205,6 +207,7 @@ class SentimentPreprocessor(
     ) -> None:
         super().__init__(tokenizer, sequence_length, **kwargs)
 
+    @mappable
     def call(self, x: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Returns inputs, or `(x, y, sample_weight)` for `fit`; see the class."""
         labels = y if isinstance(y, (list, tuple)) else [y]
