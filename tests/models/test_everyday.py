@@ -187,7 +187,5 @@ def test_a_tagger_is_trained_on_sentences_and_tags():
     assert history["val_loss"][0] == pytest.approx(total / 3, rel=1e-5)
     with pytest.raises(ValueError, match="a tag for each word.*sentences of .* words"):
         task.fit(sentences, [TAGS[0], TAGS[0]], verbose=0)
-    with pytest.raises(
-        ValueError, match="equally many .* Received: 2 of words, 1 of tags"
-    ):
+    with pytest.raises(ValueError, match="takes words and tags as equally long lists"):
         task.fit(sentences, TAGS[:1], verbose=0)
