@@ -15,6 +15,9 @@ import contextlib
 import dataclasses
 from typing import Any
 
+from zoo.analysis.evaluation import tag_accuracy, worst_tags
+from zoo.data.generated.toy_text import toy_sentences
+from zoo.data.word_corpora import UD_ENGLISH, load_ud
 from zoo.training import ClassArguments, Optimizer, Recipe, UserText, at_least, importer
 from zoo.training.card_metadata import of_corpora
 from zoo.training.config import ConfigurationError, refused_as
@@ -49,9 +52,6 @@ class Settings:
 
 def _data(run):
     """Training, validation and test data; None for no test."""
-    from zoo.data.generated.toy_text import toy_sentences
-    from zoo.data.word_corpora import load_ud
-
     if run.text:
         return run.text.train, run.text.valid, run.text.test
     if count := run.settings.sentences:
@@ -75,8 +75,6 @@ def _batches(run, preprocessor, data):
 
 def _score(tagger, data):
     """The share of correct tags, the number of words, and the worst sentences."""
-    from zoo.analysis.evaluation import tag_accuracy, worst_tags
-
     sentences = tagger.tag(data.sentences)
     accuracy, words = tag_accuracy(sentences, data.tags)
     worst = worst_tags(sentences, data.tags)
@@ -131,8 +129,6 @@ def _run(run):
 
 
 def _write_card(run, tagger, results):
-    from zoo.data.word_corpora import UD_ENGLISH
-
     if not run.text:
         results = {"test": results["test"]}
     corpus = UD_ENGLISH.name

@@ -19,10 +19,13 @@ import math
 from pathlib import Path
 from typing import Any
 
+from zoo.analysis.evaluation import worst_continuations
 from zoo.checks import one_of
+from zoo.data import agreement_sentences, load_ptb
+from zoo.data.word_corpora import PTB
 from zoo.training import ClassArguments, Optimizer, Recipe, UserText, at_least, importer
 from zoo.training.card_metadata import of_corpora
-from zoo.training.recipes.sizes import PAPER_VOCABULARY
+from zoo.training.recipes.user_text import PAPER_VOCABULARY
 
 CORPORA = ("generated", "ptb", "own")
 SIGNATURE = "words and ends of sentences, state carried over"
@@ -111,8 +114,6 @@ def train(run: Any) -> dict[str, Any]:
     Returns:
         dict of split to its perplexity.
     """
-    from zoo.analysis.evaluation import worst_continuations
-    from zoo.data.word_corpora import PTB
     from zoo.decoding.word_methods import perplexity_of
     from zoo.models import RecurrentCausalLM, RecurrentLMPreprocessor
     from zoo.training import Monitor, Plateau
@@ -174,8 +175,6 @@ def _tokenizer(run, texts):
 
 def _texts(run):
     """The texts of each split, and the best possible perplexity of generated ones."""
-    from zoo.data import agreement_sentences, load_ptb
-
     splits, best = ("train", "valid", "test"), {}
     if run.text:
         texts = {split: getattr(run.text, split) for split in splits}

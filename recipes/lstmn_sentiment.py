@@ -19,7 +19,12 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from zoo.analysis.evaluation import sst_accuracy, worst_classes
 from zoo.checks import one_of
+from zoo.data import Labelled, load_sst, opinion_sentences
+from zoo.data.word_corpora import SST
 from zoo.training import (
     ClassArguments,
     ConfigurationError,
@@ -85,8 +90,6 @@ MODEL = ClassArguments(
 
 def _sentences(run):
     """The `zoo.data.Labelled` of each split."""
-    from zoo.data import Labelled, load_sst, opinion_sentences
-
     if text := run.text:
         parts = {"train": text.train, "dev": text.valid, "test": text.test}
         return {split: part for split, part in parts.items() if part is not None}
@@ -104,8 +107,6 @@ def _sentences(run):
 
 def _batches(run, rows, labels):
     """Batches of few lengths."""
-    import numpy as np
-
     from zoo.text.rows import pad_rows
     from zoo.training import ArrayBatches, group_by_length
 
@@ -176,10 +177,7 @@ def copy_vectors(path: str, words: list[str], layer: Any) -> int:
 def work(run: Any) -> dict[str, Any]:
     """Trains and returns the accuracies."""
     import keras
-    import numpy as np
 
-    from zoo.analysis.evaluation import sst_accuracy, worst_classes
-    from zoo.data.word_corpora import SST
     from zoo.decoding.word_methods import class_logits
     from zoo.models import RecurrentClassifierPreprocessor, SentimentClassifier
     from zoo.training import Monitor

@@ -43,7 +43,6 @@ def test_the_tiny_recipe_learns_and_its_preset_tags(tmp_path):
     assert card.scores[0]["value"] == round(100 * accuracy, 4)
     # As scored: with the weights as they are stored, on other sentences.
     test = toy_sentences(500, (1, 2))
-    assert sum(map(len, test.tags)) == results["test"]["words"]
     found = tagger.tag(test.sentences)
     pairs = [
         (tag, wanted)

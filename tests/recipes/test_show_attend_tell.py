@@ -1,7 +1,5 @@
 """The captioner's recipe learns to tell what is in scenes."""
 
-import dataclasses
-
 import pytest
 
 import zoo
@@ -28,18 +26,3 @@ def test_formulas_leave_a_preset_of_their_own(tmp_path, monkeypatch):
     assert card.scores[0]["command"].endswith("measure show_attend_tell_formulas")
     [formula] = draw_formulas(1, "test")
     assert isinstance(zoo.load(tmp_path).caption(formula.draw(), beam_size=2), str)
-
-
-@pytest.mark.backend_free
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"data": "photographs"}, "`?data`? must be one of"),
-        ({"images": 0}, "`images` must be at least 1"),
-        ({"epochs": 0}, "`epochs` must be at least 1"),
-    ],
-)
-def test_bad_choices(changes, message):
-    settings = load_recipe("show_attend_tell").RECIPE.scales["tiny"]
-    with pytest.raises(ValueError, match=message):
-        dataclasses.replace(settings, **changes)

@@ -302,6 +302,8 @@ class AttentionDecoder(Decoder):
 
     Args:
         cell: an `AttentionCell`.
+        return_alignments: whether the alignments are returned; without them the loop
+            carries less.
 
     Call arguments:
         inputs: `(B, T, n)`.
@@ -313,7 +315,7 @@ class AttentionDecoder(Decoder):
 
     Returns:
         `(outputs, states, alignments)`: `(B, T, units)`, the final flat list of
-        states, and `(B, T, S)`.
+        states, and `(B, T, S)`; only the first two if `return_alignments` is False.
         The outputs carry the inputs' Keras mask. It doesn't affect the computation:
         target padding is on the right.
 
@@ -328,7 +330,9 @@ class AttentionDecoder(Decoder):
         ((2, 7, 8), (2, 7, 5))
     """
 
-    def __init__(self, cell: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, cell: Any, return_alignments: bool = True, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.configure(locals())
 
@@ -347,15 +351,18 @@ class AttentionDecoder(Decoder):
             output, alignment, states = AttentionCell.call(view, x, states, *source)
             return output, states, alignment
 
-        outputs, states, alignments = self.run(step, inputs, states, training, True)
+        outputs, states, alignments = self.run(
+            step, inputs, states, training, self.return_alignments
+        )
         if not self.cell.input_feeding:  # one step has taken all
             states[-1] = states[-1] + ops.shape(inputs)[1] - 1
-        return outputs, states, alignments
+        found = outputs, states
+        return (*found, alignments) if self.return_alignments else found
 
     def compute_output_shape(self, inputs_shape: Shape, memory_shape: Shape) -> Any:
         lead = tuple(inputs_shape[:2])
         *states, position = self.state_shapes(lead[0])
         if self.cell.input_feeding:
             states.append((lead[0], self.cell.units))
-        outputs = (*lead, self.cell.units)
-        return outputs, [*states, position], (*lead, memory_shape[1])
+        found = (*lead, self.cell.units), [*states, position]
+        return (*found, (*lead, memory_shape[1])) if self.return_alignments else found

@@ -1,10 +1,13 @@
 """A recipe on a user's own text: its command line, its folder, its preset."""
 
 import csv
+import dataclasses
 import json
+import math
 import os
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,9 +16,14 @@ from tests.training.own_files import SMALL, options, pairs, recipe, write_pairs
 from zoo.analysis.evaluation import corpus_scores
 from zoo.cli import main
 from zoo.presets.card import UNSTATED, read_card
-from zoo.training import Arguments, ConfigurationError, run_recipe
+from zoo.training import ConfigurationError, run_recipe
 from zoo.training.recipes.arguments import parse
-from zoo.training.recipes.user_text import given_files
+from zoo.training.recipes.user_text import (
+    choices_for_pairs,
+    choices_for_texts,
+    vocabulary_size,
+    widened,
+)
 
 pytestmark = pytest.mark.once  # test_translation.py trains under each backend
 
@@ -139,7 +147,6 @@ def test_a_preset_of_another_kind_is_refused(trained, folder, capsys):
         (["--train", "a", "b", "c"], "received 3"),
         (["--train", "a.en", "b.de"], "a.en"),
         (["--train", "a.en", "b.de", "--set", "epoch=2"], "key is one of"),
-        (["--train", "a.en", "b.de", "--languages", "en"], "languages"),
     ],
 )
 def test_what_can_not_be_is_told_before_any_work(argv, message, tmp_path, capsys):
@@ -166,14 +173,102 @@ def test_what_python_was_given_is_resumed_from_python(tmp_path, capsys):
     assert "call zoo.train again" in capsys.readouterr().err
 
 
-def test_a_recipe_of_made_up_data_takes_no_text(tmp_path):
-    with pytest.raises(ConfigurationError, match="takes no text of your own"):
-        given_files(recipe("birnn_tasks"), Arguments(tmp_path), ([], None, None))
+# === Choices that follow from a size and the amount of text ===
 
 
-@pytest.mark.backend_free
-def test_files_are_paths():
-    arguments = Arguments("x", train=[["a.en", "a.de"]], test=["t.tsv"])
-    (train,), valid, test = given_files(recipe("luong_dot"), arguments)
-    assert train == (Path("a.en"), Path("a.de")) and valid is None
-    assert test == (Path("t.tsv"),)
+def text(pairs):
+    """A text of 20 words a pair."""
+    return SimpleNamespace(
+        train=range(pairs),
+        words=20 * pairs,
+        languages=("en", "fr"),
+        characters="é" * 60,
+    )
+
+
+@pytest.fixture(scope="module")
+def luong():
+    return recipe("luong_local")
+
+
+@pytest.mark.parametrize(
+    ("words", "characters", "most", "size"),
+    [
+        (700_000, 120, 8000, 4180),
+        (10**8, 120, 8000, 8000),
+        (10_000, 900, 8000, 1800),  # Chinese: room for the characters
+        (10_000, 4000, 2000, 4800),
+    ],
+)
+def test_a_vocabulary_grows_with_the_text(words, characters, most, size):
+    assert vocabulary_size(words, characters, most) == size
+
+
+def test_widths_are_scaled_and_initial_weights_with_them():
+    model = {"hidden_dim": 256, "filters": 100, "num_heads": 4, "norm": "pre"}
+    wanted = {**model, "hidden_dim": 64, "filters": 24, "initializer_range": 0.4}
+    assert widened({**model, "initializer_range": 0.2}, 0.25) == wanted
+    assert widened({"hidden_dim": 16}, 0.25) == {"hidden_dim": 8}
+
+
+@pytest.mark.parametrize(
+    ("pairs", "size", "width", "buckets", "epochs", "dropout"),
+    [
+        (3000, "tiny", 64, 4, 50, 0.1),
+        (3000, "small", 128, 3, 50, 0.3),
+        (29_999, "medium", 512, 14, 50, 0.3),
+        (60_000, "small", 256, 8, 10, 0.1),
+        (5_000_000, "small", 256, 8, 3, 0.1),
+    ],
+)
+def test_little_text_is_read_more_often_by_a_narrower_model(
+    luong, pairs, size, width, buckets, epochs, dropout
+):
+    scale = choices_for_pairs(luong, size, text(pairs))
+    found = scale.model["hidden_dim"], scale.buckets, scale.epochs
+    assert found == (width, buckets, epochs)
+    assert scale.model["dropout"] == dropout
+
+
+@pytest.mark.parametrize("size", ["tiny", "medium"])
+def test_a_size_changes_the_small_scale(luong, size):
+    small = luong.scales["small"].optimizer
+    scale = choices_for_pairs(luong, size, text(100_000))
+    assert scale.model["attention"] == "local_p" and scale.corpora == ()
+    assert (scale.source, scale.target) == ("en", "fr")
+    assert scale.vocabulary_size == {"tiny": 2000}.get(size, 7070)
+    slower = math.sqrt(0.5) if size == "medium" else 1
+    assert scale.optimizer.learning_rate == small.learning_rate * slower
+
+
+def test_the_papers_size_keeps_model_and_schedule(luong):
+    scale = choices_for_pairs(luong, "paper", text(100_000))
+    changes = {"corpora": (), "source": "en", "target": "fr", "patience": 8}
+    changes |= {"vocabulary_size": 7070, "tokenizer": {"normalization": "nfc"}}
+    assert scale == dataclasses.replace(luong.scales["paper"], **changes)
+
+
+def test_fine_tuning_keeps_the_model_and_takes_smaller_steps(luong):
+    config = {"name": "x", "dtype": "float32", "vocabulary_size": 99, "hidden_dim": 7}
+
+    class Task:
+        backbone = SimpleNamespace(get_config=lambda: config, vocabulary_size=99)
+
+    own = dataclasses.replace(luong.user_text, task=lambda: Task)
+    luong = dataclasses.replace(luong, user_text=own)
+    scale = choices_for_pairs(luong, "small", text(30_000), Task())
+    assert scale.model == {"hidden_dim": 7} and scale.vocabulary_size == 99
+    rate = luong.scales["small"].optimizer.learning_rate
+    assert scale.optimizer.learning_rate == rate / 4 and scale.epochs == 6
+    with pytest.raises(ConfigurationError, match="trains a Task. Received: a str"):
+        choices_for_pairs(luong, "small", text(30_000), "another")
+
+
+def test_other_tasks_have_their_own_amounts_and_widths():
+    lstm, texts = recipe("lstm"), SimpleNamespace(train=[""] * 40_000)
+    scale = choices_for_texts(lstm, "medium", texts)
+    assert (scale.epochs, scale.hidden_dim, scale.corpus) == (30, 600, "own")
+    scale = choices_for_texts(lstm, "paper", texts)
+    assert (scale.epochs, scale.hidden_dim) == (lstm.scales["paper"].epochs, 300)
+    birnn = choices_for_texts(recipe("birnn"), "tiny", texts)
+    assert birnn.model["filters"] == 32 and birnn.epochs == 3

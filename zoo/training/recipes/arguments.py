@@ -14,7 +14,7 @@ from zoo.backend import MODES
 from zoo.training.config import UNRECORDED, ConfigurationError, read_configuration
 
 Files = Sequence[str]
-# Sizes of a model for a user's own text; see `zoo.training.recipes.sizes`.
+# Sizes of a model for a user's own text; see `zoo.training.recipes.user_text`.
 SIZE_NAMES = ("tiny", "small", "medium", "paper")
 
 

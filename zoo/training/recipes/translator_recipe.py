@@ -15,8 +15,7 @@ from zoo.text.normalization import NORMALIZATIONS
 from zoo.training.optimizers import Optimizer
 from zoo.training.recipe import Recipe, at_least, importer
 from zoo.training.recipes.choices import ClassArguments
-from zoo.training.recipes.sizes import choices_for_pairs
-from zoo.training.recipes.user_text import UserText
+from zoo.training.recipes.user_text import UserText, choices_for_pairs
 
 CORPORA = (("multi30k", 2), ("tatoeba", 1))
 
