@@ -184,13 +184,8 @@ def projected_cross_entropy(
     the exponentials are taken once. Where B or T is not known when the step is traced,
     there is one slice.
 
-    Args:
-        features, kernel, bias: `(B, T, d)`, `(d, V)`, and `(V,)` or None.
-        labels, weights: int and float32 `(B, T)`.
-        smoothing: ε of label smoothing, see `zoo.training.SmoothedCrossEntropy`.
-
-    Returns:
-        float32 scalar, with gradients for features, kernel and bias.
+    Takes `(B, T, d)`, `(d, V)`, `(V,)` or None, and `(B, T)` labels and weights; gives
+    a float32 scalar, with gradients for features, kernel and bias.
     """
     labels, weights = ops.cast(labels, "int32"), ops.convert_to_tensor(weights)
     length = _slice_length(features.shape, kernel.shape[-1])

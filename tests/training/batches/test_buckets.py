@@ -29,11 +29,6 @@ def test_every_pair_fits_into_one_of_few_buckets(sizes, count, multiple):
         assert max(bucket[side] for bucket in buckets) < longest + multiple
 
 
-def test_one_bucket_holds_the_longest_of_both_sides():
-    assert choose_buckets([(3, 9), (10, 2)], count=1) == [(10, 9)]
-    assert choose_buckets([(3, 9), (10, 2)], count=1, multiple=4) == [(12, 12)]
-
-
 def test_two_clusters_get_a_bucket_each():
     sizes = list(itertools.product((3, 4), (5, 6))) + [(30, 31), (29, 32)]
     assert choose_buckets(sizes, count=2) == [(4, 6), (30, 32)]

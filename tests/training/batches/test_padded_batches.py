@@ -80,12 +80,6 @@ def test_whatever_the_buckets_each_pair_comes_once(lengths, seed):
             assert (first != second) == (len(set(shapes)) > 1)
 
 
-def test_thousands_of_batches_of_one_bucket_before_the_others():
-    sides = [4] * 2000 + [9, 4], [4] * 2001 + [9]
-    sources, targets = ([[5] * length for length in lengths] for lengths in sides)
-    assert len(PairBatches(sources, targets, batch_size=1)) == 2002
-
-
 def test_inputs_are_shifted_labels_end_and_weights_tell_what_is_real(pairs):
     real = empty = 0
     for source, target, labels, weights in rows_of(PairBatches(*pairs, batch_size=16)):
@@ -283,14 +277,6 @@ def test_the_order_of_arrays_is_the_epochs():
         [0, 2, 4, 6],
         [8, 0, 2, 4],
     ]
-
-
-def test_weights_of_arrays_count_the_labels():
-    x, y = np.zeros((3, 4, 2)), np.zeros((3, 4))
-    weights = np.array([[1, 1, 0, 0], [1, 0, 0, 0], [1, 1, 1, 1]])
-    assert ArrayBatches((x, y, weights), batch_size=2).tokens == 7
-    assert ArrayBatches((x, y, np.array([1, 0, 1])), batch_size=2).tokens == 8
-    assert ArrayBatches((x, y), batch_size=2).tokens == 12
 
 
 def test_a_function_draws_an_epochs_arrays_anew_and_the_same_again():

@@ -41,14 +41,6 @@ def test_batches_follow_each_other():
     assert len(batches) == 2 and batches[0][0]["keep"].tolist() == [1, 1]
 
 
-@pytest.mark.once
-def test_an_lstmn_is_trained_so():
-    model, batches = make("lstmn", rate=0.5)
-    history = model.fit(batches, epochs=4, shuffle=False, verbose=0).history["loss"]
-    assert history[-1] < history[0]
-    assert all(np.abs(to_numpy(v.value)).max() > 0 for v in model.carried)
-
-
 @pytest.mark.parametrize("cell", ["lstm", once("gru")])
 def test_the_state_goes_on_and_starts_anew_with_each_epoch(cell):
     model, batches = make(cell)

@@ -1,6 +1,5 @@
 """Settings of a process before it trains."""
 
-import gc
 import os
 import re
 import subprocess
@@ -118,22 +117,6 @@ def test_the_next_process_finds_what_jax_compiled_unless_it_is_spoilt(tmp_path):
     for path in (tmp_path / "jax").glob("*/*-cache"):
         path.write_bytes(path.read_bytes()[:-9])
     assert hits() == 0
-
-
-@pytest.mark.parametrize("enabled", [True, False])
-def test_the_collector_is_off_during_the_start(enabled, monkeypatch):
-    seen = []
-    fake = types.ModuleType("keras")
-    fake.config = keras.config
-    fake.ops = types.SimpleNamespace(zeros=lambda _: seen.append(gc.isenabled()))
-    monkeypatch.setitem(sys.modules, "keras", fake)
-    before = gc.isenabled()
-    try:
-        (gc.enable if enabled else gc.disable)()
-        process.start_backend()
-        assert seen == [False] and gc.isenabled() == enabled
-    finally:
-        (gc.enable if before else gc.disable)()
 
 
 @pytest.mark.once

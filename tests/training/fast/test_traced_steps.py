@@ -142,32 +142,12 @@ class Reading(keras.layers.Layer):
         return x * (1.0 if float(ops.max(x)) > 100 else 2.0)
 
 
-class Measuring(keras.layers.Layer):
-    """A layer that reads a value behind torch's back."""
-
-    def call(self, x):
-        return x * float(ops.convert_to_numpy(ops.stop_gradient(x)).max())
-
-
-class Counting(keras.layers.Layer):
-    """A layer that changes a variable at each step."""
-
-    def build(self, input_shape):
-        self.count = self.add_weight(shape=(), initializer="zeros", trainable=False)
-
-    def call(self, x):
-        self.count.assign_add(1.0)
-        return x * self.count
-
-
 @pytest.mark.parametrize(
     ("layer", "said"),
     [
         (Plain, None),
         (Penalised, None),
         (Reading, "_local_scalar_dense"),
-        (Counting, "variables that are not trained"),
-        (Measuring, "other gradients"),
         (Dropped, "other random numbers"),
     ],
 )

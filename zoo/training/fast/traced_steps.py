@@ -28,29 +28,19 @@ _SECONDS = {"cpu": 20.0, "cuda": 2.0}
 def trace_steps(model: Any, after: float | None = None) -> None:
     """Traces a model's training steps under torch, once for each shape of a batch.
 
-    A step is traced when those of its shape have taken long enough. At the next batch
-    of the shape the trace is compared with the plain step: on a CPU the loss, the
-    gradients and the random numbers after it must be the same to the last bit, so that
-    it makes no difference to a run whether it was resumed; on a GPU, whose kernels add
-    up in any order, the loss within 0.1 %, the gradients within 2 % of their norm. If
-    they aren't, or something in the model can't be traced, a warning says so, and
-    Keras's own steps go on. They do so without a warning in a model with metrics, a
-    scaled loss, `run_eagerly` or `jit_compile`, or a training step of its own.
+    A step is traced when those of its shape have taken `after` seconds (20 on a CPU, 2
+    on a GPU). At the next batch of the shape the trace is compared with the plain step:
+    on a CPU the loss, the gradients and the random numbers after it must be the same to
+    the last bit, so that it makes no difference to a run whether it was resumed; on a
+    GPU, whose kernels add up in any order, the loss within 0.1 %, the gradients within
+    2 % of their norm. If they aren't, or something in the model can't be traced, a
+    warning says so, and Keras's own steps go on; without a warning in a model with
+    metrics, a scaled loss, `run_eagerly` or `jit_compile`, or a training step of its
+    own.
 
     Like a compiled function, a trace keeps the Python values that it read, such as a
     rate of dropout: compile the model again after changing one. A branch on a value
     that is read outside torch is noticed only if the next batch takes another path.
-
-    Args:
-        model: a built and compiled model, trained in one process.
-        after: seconds of a shape's plain steps, of which there is at least one, before
-            it is traced. Defaults to 20 on a CPU, 2 on a GPU.
-
-    Example:
-        >>> from zoo.models import Luong, LuongTranslator
-        >>> from zoo.training import LogitFreeTrainer
-        >>> model = LogitFreeTrainer(LuongTranslator(Luong(20, num_layers=1)))
-        >>> trace_steps(model)  # as `compile_for_training` does under torch
     """
     model.train_step = _Steps(model, after)
 

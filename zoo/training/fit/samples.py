@@ -19,17 +19,10 @@ def make_samples(
     source_ids: Sequence[Sequence[int]],
     target_ids: Sequence[Sequence[int]],
 ) -> list[dict[str, Any]]:
-    """Describes translations, and what the model attended to, ready for JSON.
+    """Describes (source, reference, translation) of each sentence, ready for JSON.
 
-    Args:
-        model: a `zoo.models.Translator` that has a preprocessor.
-        texts: (source, reference, translation) of each sentence.
-        source_ids, target_ids: ids of the sources and of the translations.
-
-    Returns:
-        For each translation a dict of source, reference and translation. If the model
-        has attention, it also has tokens, source_tokens and alignment, and for local
-        attention focus and windows: the fields of a `zoo.decoding.Translation`.
+    If the model has attention, tokens, source_tokens and alignment are added, and for
+    local attention focus and windows: the fields of a `zoo.decoding.Translation`.
     """
     pieces, samples = model.preprocessor.pieces, []
     names = ("source", "reference", "translation")
@@ -55,11 +48,9 @@ def append_samples(path: str | Path, samples: Sequence[dict[str, Any]]) -> None:
 
 
 def read_samples(path: str | Path) -> dict[tuple[str, ...], dict[int, dict[str, Any]]]:
-    """Reads a `samples.jsonl`.
+    """Reads a `samples.jsonl`: `{(set, source, reference): {epoch: sample}}`.
 
-    Returns:
-        `{(set, source, reference): {epoch: sample}}`, empty without such a file. If an
-        epoch was trained again, its last sample counts.
+    Empty without such a file. If an epoch was trained again, its last sample counts.
 
     Raises:
         CheckpointError: if a line is no sample.
