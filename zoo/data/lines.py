@@ -3,6 +3,7 @@
 import codecs
 import gzip
 import io
+import itertools
 import re
 import zlib
 from collections.abc import Iterator
@@ -14,7 +15,6 @@ import regex
 
 from zoo.files import StrPath
 
-LONGEST_LINE = 1 << 24  # characters; beyond that a file is hardly text
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _VISIBLE = regex.compile(r"[^\s\p{Cc}\p{Cf}]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # but tab and line feed
@@ -53,8 +53,8 @@ def read_lines(source: Any, name: StrPath | None = None) -> Iterator[str]:
         name: a file's name for errors.
 
     Raises:
-        CorpusError: if the file is damaged, in another encoding, or has a NUL or a line
-            of more than 16,777,216 characters. It names the line.
+        CorpusError: if the file is damaged, in another encoding, or has a NUL
+            character. It names the line.
     """
     name, number = name or source, 0
     try:
@@ -63,7 +63,7 @@ def read_lines(source: Any, name: StrPath | None = None) -> Iterator[str]:
             encoding = ("utf-16", "strict") if wide else ("utf-8-sig", _KEEP)
             text = io.TextIOWrapper(file, *encoding, newline="\n")
             try:
-                for line in iter(lambda: text.readline(LONGEST_LINE), ""):
+                for line in text:
                     number += 1
                     _check(name, line, number)
                     yield line.removesuffix("\n").removesuffix("\r")
@@ -85,11 +85,6 @@ def _opened(source):
 
 
 def _check(name, line, number):
-    if len(line) == LONGEST_LINE and not line.endswith("\n"):
-        raise CorpusError(
-            f"{name} should be text with a sentence a line, received a line of more "
-            f"than {LONGEST_LINE:,} characters, line {number:,}"
-        )
     if "\0" in line:
         raise CorpusError(
             f"{name} should be UTF-8, or UTF-16 with a byte order mark, received a NUL "
@@ -105,6 +100,14 @@ def _check(name, line, number):
             f"0x{ord(line[error.start]) - 0xDC00:02x} in line {number:,}, byte "
             f"{len(line[: error.start].encode()) + 1} of the line"
         ) from None
+
+
+def paragraphs(path: Path) -> Iterator[list[tuple[int, str]]]:
+    """Yields the numbered lines of each run of lines without a blank one."""
+    lines = enumerate(read_lines(path), start=1)
+    for blank, run in itertools.groupby(lines, lambda line: not line[1].strip()):
+        if not blank:
+            yield list(run)
 
 
 def aligned_lines(source: Path, target: Path) -> Iterator[tuple[str, str]]:

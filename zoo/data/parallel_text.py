@@ -1,5 +1,6 @@
 """Sentence pairs and their languages; corpora of two files aligned by line."""
 
+import contextlib
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
@@ -90,28 +91,18 @@ def read_aligned(
     return sources, references
 
 
-# === Languages ===
-def language_name(code: str) -> str:
-    """Returns the English name of a language, by Babel (extra `train`).
-
-    Without Babel, or for a code of BCP 47 that it doesn't know, it is the code.
-    """
-    try:
-        from babel import Locale, UnknownLocaleError
-    except ImportError:
-        return code
-    try:
-        name = Locale.parse(code.replace("-", "_")).english_name
-    except (UnknownLocaleError, ValueError):  # a language without formats of its own
-        name = Locale("en").languages.get(code)
-    return name or code
-
-
 def direction_name(source: str, target: str) -> str:
-    """Returns a direction in words: "English to German".
+    """Returns a direction in words, by Babel (extra `train`): "English to German".
 
-    It is "" if a code is of no single language: "mul", "zxx" (none) or "und".
+    Without Babel, or for a code that it doesn't know, a name is the code. The direction
+    is "" if a code is of no single language: "mul", "zxx" (none) or "und".
     """
     if {source, target} & {"mul", "zxx", "und"}:
         return ""
-    return f"{language_name(source)} to {language_name(target)}"
+    names: dict[str, str] = {}
+    with contextlib.suppress(ImportError):
+        from babel import Locale
+
+        names = {**Locale("en").languages}
+    source, target = (c.replace("-", "_") for c in (source, target))
+    return f"{names.get(source, source)} to {names.get(target, target)}"

@@ -1,14 +1,13 @@
 """Corpora of one language: text, labelled and tagged sentences."""
 
 import dataclasses
-import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
 from zoo.checks import one_of
 from zoo.data.corpora import CORPORA
 from zoo.data.corpus import locate
-from zoo.data.lines import CorpusError, read_lines
+from zoo.data.lines import CorpusError, paragraphs, read_lines
 from zoo.files import StrPath
 
 PTB, SST, UD_ENGLISH = (CORPORA[name] for name in ("ptb", "sst", "ud_english_ewt"))
@@ -151,28 +150,26 @@ def load_ud(
 
 def conllu_sentences(path: Path) -> Iterator[tuple[int, list[str], list[str]]]:
     """Yields the line, the words and the tags of each sentence of a CoNLL-U file."""
-    words, tags = list[str](), list[str]()
-    for number, line in enumerate(itertools.chain(read_lines(path), [""]), start=1):
-        if line.startswith("#"):
-            continue
-        if not line.strip():
-            if words:
-                yield number - len(words), words, tags
-            words, tags = [], []
-            continue
-        fields = line.split("\t")
-        if len(fields) != 10:
-            raise CorpusError(
-                f"{path}, line {number} should have the ten fields of CoNLL-U between "
-                f"tabs, received {line[:40]!r}"
-            )
-        if not fields[0].isdigit():  # 3-4 is a contraction, 8.1 an empty node
-            continue
-        word, tag = fields[1], fields[3]
-        if not word or tag not in UPOS:
-            raise CorpusError(
-                f"{path}, line {number} should have a word and one of the tags "
-                f"{', '.join(UPOS)}, received {word!r} and {tag!r}"
-            )
-        words.append(word)
-        tags.append(tag)
+    for lines in paragraphs(path):
+        words, tags = list[str](), list[str]()
+        for number, line in lines:
+            fields = line.split("\t")
+            if line.startswith("#"):
+                continue
+            if len(fields) != 10:
+                raise CorpusError(
+                    f"{path}, line {number} should have the ten fields of CoNLL-U "
+                    f"between tabs, received {line[:40]!r}"
+                )
+            if not fields[0].isdigit():  # 3-4 is a contraction, 8.1 an empty node
+                continue
+            word, tag = fields[1], fields[3]
+            if not word or tag not in UPOS:
+                raise CorpusError(
+                    f"{path}, line {number} should have a word and one of the tags "
+                    f"{', '.join(UPOS)}, received {word!r} and {tag!r}"
+                )
+            words.append(word)
+            tags.append(tag)
+        if words:
+            yield lines[0][0], words, tags

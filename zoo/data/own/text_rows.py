@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from zoo.data.lines import CorpusError, aligned_lines, read_lines
+from zoo.data.lines import CorpusError, aligned_lines, paragraphs, read_lines
 from zoo.data.own.kinds import KINDS, Kind, as_list
 from zoo.data.parallel_text import Pairs
 from zoo.data.word_corpora import Labelled, Tagged, conllu_sentences
@@ -148,23 +148,21 @@ def _tagged_rows(path, columns):
     if not all(str(column).isdecimal() and int(column) > 0 for column in columns):
         raise CorpusError(f"columns of {path} should be numbers, received {columns}")
     # The word is in the first column if only that of tags is given.
-    places, count, rows = [int(c) - 1 for c in (1, *columns)[-2:]], 0, list[Any]()
-    for number, line in enumerate(itertools.chain(read_lines(path), [""]), 1):
-        if not line.strip():
-            if rows:
-                yield number - len(rows), list(zip(*rows, strict=True))
-            rows = []
-            continue
-        # Not split(), which takes no-break spaces, too.
-        cells = re.split("\t" if "\t" in line else " +", line.strip(" "))
-        count = count or len(cells)
-        if len(cells) != count or count <= max(places):
-            raise CorpusError(
-                f"{path}, line {number:,} should have as many columns as the first and "
-                f"{max(places) + 1} or more, between tabs or spaces, received "
-                f"{line[:40]!r}"
-            )
-        rows.append([cells[place] for place in places])
+    places, count = [int(column) - 1 for column in (1, *columns)[-2:]], 0
+    for lines in paragraphs(path):
+        rows = []
+        for number, line in lines:
+            # Not split(), which takes no-break spaces, too.
+            cells = re.split("\t" if "\t" in line else " +", line.strip(" "))
+            count = count or len(cells)
+            if len(cells) != count or count <= max(places):
+                raise CorpusError(
+                    f"{path}, line {number:,} should have as many columns as the first "
+                    f"and {max(places) + 1} or more, between tabs or spaces, received "
+                    f"{line[:40]!r}"
+                )
+            rows.append([cells[place] for place in places])
+        yield lines[0][0], list(zip(*rows, strict=True))
 
 
 # === Tables ===
