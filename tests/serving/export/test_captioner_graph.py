@@ -44,8 +44,6 @@ FILES = {
     "grey JPEG": file(SMOOTH.convert("L").resize((24, 16)), "JPEG"),
     "palette": file(SMOOTH.convert("P").resize((24, 16))),
     "1 bit": file(NOISE.convert("1").resize((24, 16))),
-    "2 colours": file(NOISE.quantize(2).resize((24, 16))),
-    "4 colours": file(NOISE.quantize(4).resize((24, 16))),
     "16 colours": file(NOISE.quantize(16).resize((24, 16))),
     "16 bits": file(Image.fromarray(RNG.integers(0, 2**16, (16, 24)).astype("uint16"))),
     **{
@@ -53,9 +51,7 @@ FILES = {
         for n in (2, 4, 16, 99)
     },
     "interlaced": file(SMOOTH.resize((24, 16)), interlace=1),
-    "wide line": file(SMOOTH.resize((3000, 3))),
     "high line": file(SMOOTH.resize((3, 3000))),
-    "high": file(SMOOTH.resize((40, 50))),
     "wide": file(SMOOTH.resize((200, 30))),
     "small": file(SMOOTH.resize((5, 3))),
     "pixel": file(NOISE.resize((1, 1))),
@@ -65,7 +61,7 @@ FILES = {
     "translucent grey noise": file(translucent(NOISE).convert("LA")),
     "clear": file(Image.new("RGBA", (9, 6), (0, 0, 0, 0))),
 }
-SCALED = {"high", "wide", "small", "large JPEG", "wide line", "high line"}
+SCALED = {"wide", "small", "large JPEG", "high line"}
 
 
 @pytest.mark.parametrize("channels", [3, 1])
@@ -84,12 +80,6 @@ def test_files_are_read_as_by_pillow(channels):
             assert apart.max() <= 12 and apart.mean() < 0.5, name
         else:
             assert apart.max() <= (name in SCALED or channels == 1), name
-
-
-def test_no_files_are_read():
-    import tensorflow as tf
-
-    assert read_images(tf.constant([], tf.string), (4, 6, 3)).shape == (0, 4, 6, 3)
 
 
 def test_a_photograph_is_not_turned():

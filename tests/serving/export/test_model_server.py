@@ -1,7 +1,6 @@
 import os
 import re
 import shutil
-import subprocess
 import tomllib
 from pathlib import Path
 
@@ -52,10 +51,6 @@ def test_a_model_without_a_version_is_refused(folder):
 # === The command ===
 def on_path(monkeypatch, *names):
     monkeypatch.setattr(shutil, "which", lambda name: name if name in names else None)
-    done = subprocess.CompletedProcess([], 0)
-    monkeypatch.setattr(
-        "zoo.serving.export.model_server.subprocess.run", lambda *_, **__: done
-    )
 
 
 def test_the_binary_is_preferred(folder, monkeypatch):

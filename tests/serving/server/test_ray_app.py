@@ -1,14 +1,10 @@
-import asyncio
-import sys
-import types
-
 import pytest
 
 pytest.importorskip("ray", reason="it is of the extra `ray`")
 pytest.importorskip("fastapi", reason="it is of the extra `ray`")
 
 from zoo.serving.server import ray_serve  # noqa: E402
-from zoo.serving.server.ray_app import Options, Replica, build  # noqa: E402
+from zoo.serving.server.ray_app import Options, build  # noqa: E402
 
 pytestmark = pytest.mark.backend_free
 MODELS = {"a": "exports/a"}
@@ -34,20 +30,6 @@ def test_options_reach_the_deployment():
 def test_what_is_refused(given):
     with pytest.raises(ValueError, match=[*given][-1]):
         build(Options(**{"models": MODELS, **given}))
-
-
-def test_without_the_messages_grpc_is_unimplemented(monkeypatch):
-    found = {}
-    context = types.SimpleNamespace(
-        set_code=lambda code: found.update(code=code.name),
-        set_details=lambda text: found.update(text=text),
-    )
-    monkeypatch.delitem(sys.modules, "zoo.serving.server.grpc_predict", raising=False)
-    monkeypatch.setitem(sys.modules, "tensorflow_serving.apis", None)
-    replica = Replica.__new__(Replica)
-    answer = asyncio.run(replica.Predict(b"", context))
-    assert answer.SerializeToString() == b"" and found["code"] == "UNIMPLEMENTED"
-    assert 'pip install "attention-zoo[ray]"' in found["text"]
 
 
 # === The command ===

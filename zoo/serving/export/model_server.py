@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -72,8 +71,7 @@ def server_command(
         rest_port: REST port.
 
     Raises:
-        FileNotFoundError: with neither, or if Docker's daemon doesn't run; the message
-            says how to get one.
+        FileNotFoundError: with neither; the message says how to get one.
     """
     folder = Path(folder).resolve()
     options = [
@@ -86,10 +84,8 @@ def server_command(
     ]
     if shutil.which(BINARY):
         return [BINARY, f"--port={port}", f"--rest_api_port={rest_port}", *options]
-    if not _docker_runs():
-        raise FileNotFoundError(
-            f"no {BINARY} on PATH, and no docker with a running daemon. {INSTALL}"
-        )
+    if not shutil.which("docker"):
+        raise FileNotFoundError(f"no {BINARY} on PATH, and no docker. {INSTALL}")
     ports = ["-p", f"{port}:8500", "-p", f"{rest_port}:8501"]
     # The same paths inside: one set of files serves both.
     volume = ["-v", f"{folder}:{folder}:ro"]
@@ -98,14 +94,3 @@ def server_command(
     # process of a container, which is Docker's with --init.
     start = ["--init", "--entrypoint", BINARY]
     return ["docker", "run", "--rm", *start, *ports, *volume, IMAGE, *options]
-
-
-def _docker_runs():
-    """Returns whether Docker is here, and its daemon answers."""
-    if not shutil.which("docker"):
-        return False
-    try:
-        done = subprocess.run(["docker", "version"], capture_output=True, timeout=20)
-    except subprocess.TimeoutExpired:
-        return False
-    return not done.returncode

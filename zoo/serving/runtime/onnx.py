@@ -245,7 +245,18 @@ class LanguageModel(Scoring):
 
 
 # === Taggers and classifiers ===
-class Tagger(Tagging):
+class _Labeller:
+    """A task whose one graph is named for it."""
+
+    task_name: str
+    graph: OnnxGraph
+
+    def logits(self, inputs: Arrays) -> np.ndarray:
+        """Returns the logits of the preprocessor's arrays."""
+        return self.graph(inputs)["logits"]
+
+
+class Tagger(_Labeller, Tagging):
     """A tagger without Keras, from `load`.
 
     `tag` is that of a `zoo.models.BiRNNTagger`.
@@ -257,12 +268,8 @@ class Tagger(Tagging):
         self.graph, settings = graphs["tag"], manifest["settings"]
         self.preprocessor = TaggingPreprocessor(files[TAGGER_FILE], **settings)
 
-    def logits(self, inputs: Arrays) -> np.ndarray:
-        """Returns the logits of the preprocessor's arrays."""
-        return self.graph(inputs)["logits"]
 
-
-class Classifier(Classifying):
+class Classifier(_Labeller, Classifying):
     """A classifier without Keras, from `load`.
 
     `classify` is that of a `zoo.models.SentimentClassifier`.
@@ -275,10 +282,6 @@ class Classifier(Classifying):
         self.backbone = SimpleNamespace(classes=settings["classes"])
         words = Words(files[WORDS_FILE], settings["lowercase"])
         self.preprocessor = WordsPreprocessor(words)
-
-    def logits(self, inputs: Arrays) -> np.ndarray:
-        """Returns the logits of the preprocessor's arrays."""
-        return self.graph(inputs)["logits"]
 
 
 _TASKS: dict[str, Any] = {

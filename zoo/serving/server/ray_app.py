@@ -100,15 +100,11 @@ class Replica:
 
     async def Predict(self, data: bytes, grpc_context: Any) -> Any:  # noqa: N802
         """Answers a PredictRequest."""
-        try:
-            from zoo.serving.server.grpc_predict import answer_grpc
+        from zoo.serving.server.grpc_predict import answer_grpc
 
+        try:
             return await answer_grpc(self._models, self._run, data)
         except Refusal as refusal:
-            code, text = refusal.code, str(refusal)
-        except ModuleNotFoundError as error:
-            code = "UNIMPLEMENTED"
-            text = f'gRPC needs {error.name}: pip install "attention-zoo[ray]"'
-        grpc_context.set_code(getattr(grpc.StatusCode, code))
-        grpc_context.set_details(text)
+            grpc_context.set_code(getattr(grpc.StatusCode, refusal.code))
+            grpc_context.set_details(str(refusal))
         return Empty()

@@ -88,21 +88,14 @@ def find_model(models: Models, name: str, version: int | None) -> ServedModel:
 def read_inputs(request: dict[str, Any], names: Sequence[str]) -> Inputs:
     """Returns the values of each input, from "instances" or "inputs"."""
     if ("instances" in request) == ("inputs" in request):
-        raise invalid(
-            "expected one of 'instances' and 'inputs', received the keys "
-            f"{describe(list(request))}"
-        )
-    rows = request.get("instances")
-    if "inputs" in request:
-        values = request["inputs"]
-    elif not isinstance(rows, list) or not rows:
-        raise invalid(
-            f"'instances' must be a list of values, received {describe(rows)}"
-        )
-    elif all(_has(row, names) for row in rows):
-        values = {name: [row[name] for row in rows] for name in names}
-    else:
-        values = rows
+        keys = describe(list(request))
+        raise invalid(f"expected one of 'instances' and 'inputs', received {keys}")
+    values = request.get("inputs", request.get("instances"))
+    if "instances" in request:
+        if not isinstance(values, list) or not values:
+            raise invalid(f"'instances' must be a list, received {describe(values)}")
+        if all(_has(row, names) for row in values):
+            values = {name: [row[name] for row in values] for name in names}
     if not _has(values, names):
         if len(names) != 1 or isinstance(values, dict):
             raise invalid(f"expected the inputs {names}, received {describe(values)}")
