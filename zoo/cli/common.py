@@ -2,7 +2,6 @@
 
 import argparse
 import dataclasses
-import json
 import os
 import sys
 import warnings
@@ -74,11 +73,6 @@ def _error(message, code):
 def progress(message: object) -> None:
     """Prints a progress line on standard error."""
     print(f"zoo: {' '.join(str(message).split())}", file=sys.stderr, flush=True)
-
-
-def print_json(value: Any) -> None:
-    """Prints a result as JSON."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 # === Commands ===

@@ -1,6 +1,7 @@
 """The commands `list`, `info`, `upload`, `plot` and `completion`."""
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -14,7 +15,6 @@ from zoo.cli.common import (
     given,
     option,
     preset,
-    print_json,
     progress,
     words,
 )
@@ -39,7 +39,7 @@ def list_(arguments: argparse.Namespace) -> None:
 
     cards = presets.list_presets()
     if arguments.json:
-        return print_json([card.to_dict() for card in cards])
+        return _print_json([card.to_dict() for card in cards])
     table = Table("name", "paper", "task", "size", "licence", "score", box=None)
     for card in cards:
         scores = [f"{s['metric']} {s['value']:.1f}" for s in card.scores[:1]]
@@ -68,11 +68,15 @@ def info(arguments: argparse.Namespace) -> None:
         _state(folder, arguments.license, arguments.terms)
     card = read_card(folder)
     if arguments.json:
-        return print_json(card.to_dict())
+        return _print_json(card.to_dict())
     print(readme(card))
     if missing := _missing(card, arguments.preset):
         progress(missing)
     return None
+
+
+def _print_json(value):
+    print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def _missing(card, name):

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import zoo
 from zoo import presets
 from zoo.backend import configured_backend
 from zoo.cli.common import BadInput, option, progress
@@ -138,14 +137,6 @@ def needs_process() -> bool:
 
 def run_under_tensorflow(words: Sequence[str], stdout: Any = None) -> int:
     """Runs a command of zoo in a process of its own; returns its exit code."""
-    # The package may be importable in this process only.
-    home = str(Path(zoo.__file__).parent.parent)
-    paths = [home, os.environ.get("PYTHONPATH", "")]
-    environment = {
-        **os.environ,
-        "KERAS_BACKEND": "tensorflow",
-        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-    }
-    return subprocess.run(
-        [sys.executable, "-m", "zoo", *words], env=environment, stdout=stdout
-    ).returncode
+    environment = {**os.environ, "KERAS_BACKEND": "tensorflow"}
+    command = [sys.executable, "-m", "zoo", *words]
+    return subprocess.run(command, env=environment, stdout=stdout).returncode

@@ -69,38 +69,35 @@ def build(cls: Any, folder: StrPath, kwargs: dict[str, Any]) -> Any:
 
 def task_class(folder: Path) -> Any:
     """Returns the task's class in zoo; rejects any other class before it is loaded."""
-    cls, name = _registered_class(folder, TASK_FILE)
-    if not (cls and issubclass(cls, keras_hub.models.Task)):
-        raise PresetError(
-            f"{TASK_FILE} in {folder} should name a task of zoo.models, received "
-            f"{name!r}"
-        )
-    backbone, name = _registered_class(folder, CONFIG_FILE)
+    cls = _registered_class(folder, TASK_FILE)
+    if not issubclass(cls, keras_hub.models.Task):
+        raise PresetError(f"{TASK_FILE} in {folder} should name a task of zoo.models")
+    backbone = _registered_class(folder, CONFIG_FILE)
     if backbone is not cls.backbone_cls:
         raise PresetError(
             f"{CONFIG_FILE} in {folder} should name {cls.backbone_cls.__name__} of "
-            f"zoo.models, the backbone of {cls.__name__}, received {name!r}"
+            f"zoo.models, the backbone of {cls.__name__}"
         )
     return cls
 
 
 def _registered_class(folder, file_name):
-    """Returns the class that a file names, None for one not of zoo, and its name."""
+    """Returns the class of zoo that a file names."""
     try:
         config = json.loads((folder / file_name).read_text(encoding="utf-8"))
         name = config["registered_name"]
-    except FileNotFoundError:
+        cls = name.startswith("zoo>") and keras.saving.get_registered_object(name)
+    except (OSError, *_MISFITS) as error:
         raise PresetError(
-            f"{file_name} is missing from {folder}: only a task that was saved with "
-            "save_to_preset can be loaded by name"
+            f"{file_name} is missing from {folder} or not what save_to_preset writes: "
+            f"{error!r}"
         ) from None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    if not isinstance(cls, type):
         raise PresetError(
-            f"{file_name} in {folder} is not a KerasHub configuration: {error!r}"
-        ) from None
-    zoos = isinstance(name, str) and name.startswith("zoo>")
-    cls = keras.saving.get_registered_object(name) if zoos else None
-    return cls if isinstance(cls, type) else None, name
+            f"{file_name} in {folder} should name a class of zoo.models, received "
+            f"{name!r}"
+        )
+    return cls
 
 
 # === Weights ===
@@ -116,11 +113,8 @@ def measure(folder: StrPath) -> int:
     Raises:
         PresetError: if a file is not one of Keras's, or declares more than it has.
     """
-    numbers = 0
-    paths = [path for name in WEIGHTS_FILES if (path := Path(folder) / name).is_file()]
-    if not paths:
-        raise FileNotFoundError(f"{folder} has no {WEIGHTS_FILES[0]}")
-    for path in paths:
+    numbers, paths = 0, [Path(folder) / name for name in WEIGHTS_FILES]
+    for path in [path for path in paths if path.is_file()] or paths[:1]:
         items = list[Any]()
         try:
             with h5py.File(path) as file:
