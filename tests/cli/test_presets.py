@@ -109,7 +109,7 @@ def test_an_export_of_another_task_is_refused(tmp_path, capsys, monkeypatch):
     (tmp_path / "2").mkdir()
     (tmp_path / "2/manifest.json").write_text("{}")
     assert main(["tag", str(tmp_path), "a"]) == 2
-    assert "should be that of a zoo export" in capsys.readouterr().err
+    assert "should be of the format zoo-onnx" in capsys.readouterr().err
     model = types.SimpleNamespace(task_name="classify")
     monkeypatch.setattr(zoo.serving.runtime, "load", lambda path: model, raising=False)
     assert main(["tag", str(tmp_path), "a"]) == 2

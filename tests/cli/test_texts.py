@@ -55,7 +55,7 @@ def test_no_further_is_read_than_was_written(task, capsys, monkeypatch):
 
 
 def test_files_packed_or_not_and_standard_input(tmp_path, capsys, monkeypatch):
-    (tmp_path / "a").write_text("one\r\u200b\rtwo\r", "utf-16")
+    (tmp_path / "a").write_text("one\n\u200b\ntwo\n", "utf-16")
     (tmp_path / "b.gz").write_bytes(gzip.compress("ü".encode()))
     give_stdin(monkeypatch, b"drei\n")
     files = ["--input", tmp_path / "a", "--input", "-", "--input", tmp_path / "b.gz"]

@@ -89,8 +89,8 @@ def _registered_class(folder, file_name):
         cls = name.startswith("zoo>") and keras.saving.get_registered_object(name)
     except (OSError, *_MISFITS) as error:
         raise PresetError(
-            f"{file_name} is missing from {folder} or not what save_to_preset writes: "
-            f"{error!r}"
+            f"{file_name} is missing from {folder}, or damaged; a task of zoo.models "
+            f"that save_to_preset wrote can be loaded: {error!r}"
         ) from None
     if not isinstance(cls, type):
         raise PresetError(
