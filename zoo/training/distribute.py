@@ -198,25 +198,11 @@ def _torch_replica(model):
 
 
 def start(mode: str = "auto") -> Distribution:
-    """Finds the devices and joins the other processes.
+    """Finds the devices and joins the other processes, before anything is computed.
 
-    Call it before the backend computes anything. TensorFlow trains on one device.
-
-    Args:
-        mode: "none" for one device; "data" for data parallelism over all devices of
-            the machine, or, under PyTorch, over the processes that the launcher
-            started; "auto" for "data" if there are several devices, else "none".
-
-    Returns:
-        A `Distribution`.
-
-    Raises:
-        DistributionError: for "data" if there is only one device, for invalid settings
-            of a launcher, or for an unknown mode.
-
-    Example:
-        >>> start("none").devices
-        1
+    The mode is "none" for one device; "data" for all devices of the machine, or, under
+    PyTorch, the processes that the launcher started; "auto" for "data" if there are
+    several devices, else "none". TensorFlow trains on one device.
     """
     if mode not in MODES:
         raise DistributionError(

@@ -12,7 +12,7 @@ TARGET_COST = 2.5
 
 
 def choose_buckets(
-    sizes: Sequence[tuple[int, int]] | np.ndarray, count: int = 14, multiple: int = 1
+    sizes: Sequence[tuple[int, int]] | np.ndarray, count: int = 14
 ) -> list[tuple[int, int]]:
     """Chooses padded shapes for a set of sentence pairs.
 
@@ -22,8 +22,6 @@ def choose_buckets(
     Args:
         sizes: list of (source length, target length), or an array `(N, 2)`.
         count: number of shapes; each costs one compilation.
-        multiple: lengths are rounded up to a multiple of this, which is doubled as long
-            as there are more than 2,000 shapes.
 
     Returns:
         Sorted list of (source length, target length); every pair fits into one.
@@ -35,6 +33,7 @@ def choose_buckets(
     sizes = np.asarray(sizes)
     if not len(sizes):
         raise ValueError("`sizes` must not be empty. Received: an empty list")
+    multiple = 1  # to which lengths are rounded up
     while True:
         shapes, _, numbers = distinct(-(-sizes // multiple) * multiple)
         if len(shapes) <= 2000:  # joining them takes cubic time

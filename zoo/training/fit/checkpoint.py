@@ -32,9 +32,7 @@ class CheckpointError(ValueError):
 def save_state(path: str | Path, model: Any, state: dict[str, Any]) -> None:
     """Writes all variables of a model and its optimizer, and a state, or nothing.
 
-    Raises:
-        FloatingPointError: if a weight is not finite; the file stays as it was.
-        OSError: if the file can't be written.
+    A weight that is not finite is a FloatingPointError; the file stays as it was.
     """
     weights = {id(variable) for variable in model.weights}
     arrays = {}
@@ -55,12 +53,7 @@ def save_state(path: str | Path, model: Any, state: dict[str, Any]) -> None:
 
 
 def read_state(path: str | Path, expected: Any = ()) -> dict[str, Any]:
-    """Reads only the state that `save_state` wrote, which needs no model.
-
-    Raises:
-        CheckpointError: see `load_state`; the first entry that differs is named, in a
-            nested dict too.
-    """
+    """Reads only the state that `save_state` wrote, which needs no model."""
     with _reading(path) as file:
         state = dict(json.loads(str(file["state"])))
     _check(path, "", dict(expected), state)
@@ -71,10 +64,8 @@ def load_state(path: str | Path, model: Any, expected: Any = ()) -> dict[str, An
     """Restores a model and its optimizer from what `save_state` wrote.
 
     Nothing is assigned before everything has been read and checked. `expected` has
-    entries that the state must have. Returns the state.
-
-    Raises:
-        CheckpointError: if the file is broken, or written by another model or run.
+    entries that the state must have. Returns the state; a file that is broken, or
+    written by another model or run, is a `CheckpointError`.
     """
     state = read_state(path, expected)
     with _reading(path) as file:
@@ -238,11 +229,7 @@ class Checkpoint(keras.callbacks.Callback):
         self.plans: list[list[Any]] = []  # with the first epoch of each, in front
 
     def resume(self) -> dict[str, Any]:
-        """Restores the model and itself from the file, whose state it returns.
-
-        Raises:
-            CheckpointError: see `load_state`; and if the run had other callbacks.
-        """
+        """Restores the model and itself from the file, whose state it returns."""
         expected = {**self.identity, "format": FORMAT}
         state = load_state(self.path, self.model, expected)
         if (names := set(state["stateful"])) != set(self.stateful):
@@ -270,11 +257,7 @@ class Checkpoint(keras.callbacks.Callback):
         self._write_log()
 
     def load_best(self) -> None:
-        """Loads the best weights into the backbone.
-
-        Raises:
-            CheckpointError: if they are missing or damaged.
-        """
+        """Loads the best weights into the backbone."""
         with self._reading_best():
             self.backbone.load_weights(self.best_path)
 

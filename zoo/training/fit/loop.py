@@ -33,13 +33,6 @@ class Loop:
     weights as one that was not, bit for bit, on the same backend and machine. A loss
     that is not finite, or 100,000 times the first, ends the run; the last checkpoint
     stays. Of several processes, only the first one writes and calls `run`'s callbacks.
-
-    Attributes:
-        state: the last checkpoint's, {} if there is none.
-
-    Raises:
-        CheckpointError: if the folder holds the checkpoint of another run, or damaged
-            files of this one.
     """
 
     def __init__(
@@ -54,7 +47,7 @@ class Loop:
         self.checkpoint, self.distribution = checkpoint, distribution or Distribution()
         checkpoint.writes = self.distribution.main
         checkpoint.set_model(model)
-        self.state: dict[str, Any] = {}
+        self.state: dict[str, Any] = {}  # of the last checkpoint, if there is one
         self._resume()
         if self.distribution.main:
             checkpoint.clean_up()
@@ -69,16 +62,10 @@ class Loop:
         return checkpoint.epochs >= self.epochs or bool(checkpoint.stop_reason)
 
     def run(self, callbacks: Iterable[Any]) -> None:
-        """Trains.
+        """Trains; raises `NotFiniteError`, or `Interrupted` once the state is saved.
 
         The callbacks are called at the end of an epoch; they may add to its logs, which
         must hold what the checkpoint monitors.
-
-        Raises:
-            NotFiniteError: if the loss or the weights are not finite.
-            Interrupted: after SIGINT or SIGTERM within `interrupts.catching`; the state
-                has been saved.
-            OSError: if a file can't be written; earlier files stay as they were.
         """
         if not self.state:  # a bad loss in the first epoch needs one, too
             self.checkpoint.save(epoch=0)

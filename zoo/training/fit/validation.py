@@ -24,16 +24,10 @@ class Validation(keras.callbacks.Callback):
     Adds to the logs `val_perplexity` (per piece, the end token included, without label
     smoothing), `val_bleu_NAME` and `val_chrf_NAME` for each set (cased sacreBLEU of a
     greedy search), and their means `val_bleu` and `val_chrf`. The weights are their
-    moving average if the optimizer keeps one.
-
-    Args:
-        translator: a task that shares the trained backbone and has a preprocessor.
-        sets: dict of name to `(sources, references)`: list of str, list of lists. The
-            first references are those of the perplexity.
-        samples: number of sentences of each set whose translations are shown.
-        samples_path: file to which these are appended; see `append_samples`.
-        language: code of the target's language, for BLEU; see `corpus_scores`.
-        distribution: a `zoo.training.distribute.Distribution` of several devices.
+    moving average if the optimizer keeps one. The translator shares the trained
+    backbone. `sets` has `(sources, references)` by name; the first references are those
+    of the perplexity. The first `samples` translations of each set are shown, and
+    appended to `samples_path`.
     """
 
     def __init__(
