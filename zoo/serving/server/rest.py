@@ -90,7 +90,7 @@ def read_inputs(request: dict[str, Any], names: Sequence[str]) -> Inputs:
     if ("instances" in request) == ("inputs" in request):
         keys = describe(list(request))
         raise invalid(f"expected one of 'instances' and 'inputs', received {keys}")
-    values = request.get("inputs", request.get("instances"))
+    values: Any = request.get("inputs", request.get("instances"))
     if "instances" in request:
         if not isinstance(values, list) or not values:
             raise invalid(f"'instances' must be a list, received {describe(values)}")
