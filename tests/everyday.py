@@ -109,19 +109,6 @@ def check_in_a_model(connect):
     close(output[real], wanted[real], atol=0.15, rtol=0.1)
 
 
-def check_an_explicit_mask(connect):
-    """`mask=` says what an implicit one does, in the loss that `fit` reports, too."""
-    model, inputs, labels = a_model(connect)
-    wanted = to_numpy(compiled(model)(inputs))
-    explicit = in_a_model(connect, implicit=False)
-    explicit.set_weights(model.get_weights())
-    found = to_numpy(compiled(explicit)(inputs))
-    close(found[TARGET > 0], wanted[TARGET > 0], atol=1e-6)
-    expected = masked_loss(wanted, labels, TARGET)
-    found = fitted_loss(explicit, inputs, labels)
-    assert abs(found - expected) < 1e-5 * max(1, expected), (found, expected)
-
-
 def fitted_loss(model, inputs, labels, rate=0.1):
     """The loss that one step of `fit` reports, which is that before the step."""
     jit = keras.backend.backend() != "torch"

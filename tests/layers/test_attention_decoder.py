@@ -103,16 +103,3 @@ def test_other_vectors_than_equation_5(vector, units, feeding):
     for got, wanted in zip(final, states, strict=True):
         close(got, wanted)
     same_config(decoder)
-
-
-@pytest.mark.parametrize("feeding", [True, False])
-def test_dropout_in_training_only(feeding):
-    decoder = make("lstm", "general", feeding, dropout=0.5, seed=2)
-    plain = to_numpy(decoder(INPUTS, MEMORY)[0])
-    close(decoder(INPUTS, MEMORY)[0], plain)
-    dropped = to_numpy(decoder(INPUTS, MEMORY, training=True)[0])
-    assert np.abs(dropped - plain).max() > 1e-3
-    assert np.isfinite(dropped).all()
-    states = decoder.cell.get_initial_state(batch_size=3)
-    step = decoder.cell(INPUTS[:, 0], states, MEMORY, training=True)
-    assert np.isfinite(to_numpy(step[0])).all()

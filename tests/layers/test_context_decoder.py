@@ -31,8 +31,8 @@ def built(gate=False):
 def test_it_is_the_papers(gate):
     """Bahdanau et al. 2015, A.2.2, and Xu et al. 2015's scalar β."""
     decoder = built(gate=gate)
-    run = compiled(lambda *given: decoder(*given, return_alignments=True))
-    outputs, contexts, states, alignments = to_numpy(run(INPUTS, MEMORY, MASK))
+    run = compiled(decoder)
+    outputs, contexts, states, alignments = to_numpy(run(INPUTS, MEMORY, mask=MASK))
     gru, score = (
         reference.named(x) for x in (decoder.cell.cell, decoder.cell.attention)
     )

@@ -6,7 +6,6 @@ import pytest
 
 from tests.everyday import (
     SIZE,
-    check_an_explicit_mask,
     check_in_a_model,
     kerashub_layer_test,
 )
@@ -122,16 +121,6 @@ EACH = ("AdditiveAttention", "HardAttention", "RecurrentStack")
 )
 def test_a_layer_in_a_functional_model(name):
     check_in_a_model(CONNECTED[name])
-
-
-EXPLICIT = ("AdditiveAttention", "RecurrentStack")
-
-
-@pytest.mark.parametrize(
-    "name", [name if name in EXPLICIT else once(name) for name in CONNECTED]
-)
-def test_an_explicit_mask_is_the_implicit_one(name):
-    check_an_explicit_mask(CONNECTED[name])
 
 
 @pytest.mark.once

@@ -100,9 +100,9 @@ def test_in_a_decoder_each_step_has_its_own_draw():
     inputs = RNG.normal(size=(3, 4, 2)).astype("float32")
     decoder.build(inputs.shape, MEMORY.shape)
     noise = to_numpy(layer.draw_noise((3, 4, 7), keras.random.SeedGenerator(5)))
-    options = {"return_alignments": True, "training": True}
-    run = compiled(lambda *given, **more: decoder(*given, **more, **options))
-    outputs, contexts, _, choices = run(inputs, MEMORY, mask=MASK, noise=noise)
+    run = compiled(decoder)
+    options = {"mask": MASK, "noise": noise, "training": True}
+    outputs, contexts, _, choices = run(inputs, MEMORY, **options)
     choices, states = to_numpy(choices), np.zeros((3, 6), "float32")
     attend = compiled(layer.attention)
     for t in range(4):

@@ -5,7 +5,6 @@ from tests.harness import (
     close,
     compiled,
     randomize,
-    same_config,
     to_numpy,
 )
 from tests.layers import reference
@@ -14,7 +13,6 @@ from zoo.layers import (
     LocalMonotonicAttention,
     LocalPredictiveAttention,
 )
-from zoo.layers.scores import AdditiveScore
 
 RNG = np.random.default_rng(5)
 LENGTHS = [23, 9, 5, 1, 0]
@@ -94,48 +92,13 @@ def test_gathering_the_window_changes_nothing(cls, score, time, monkeypatch):
 
 def test_position_in_every_form_it_may_take():
     layer, memory = built(LocalMonotonicAttention, "general", window=2)
-    positions = np.array([0, 8, 3, 30, 2])
-    rows = np.stack(
-        [
-            to_numpy(layer(QUERY[:, 0], memory, mask=MASK, position=int(p))[1])[b]
-            for b, p in enumerate(positions)
-        ]
-    )
-    call = compiled(layer)
-    one = call(QUERY[:, 0], memory, mask=MASK, position=positions)[1]
-    close(one, rows)
-    # (T,) and (B, T)
+    call, positions = compiled(layer), np.array([0, 8, 3, 30, 2])
+    one = to_numpy(call(QUERY[:, 0], memory, mask=MASK, position=positions)[1])
     shifted = np.arange(11) + 4
-    flat = call(QUERY, memory, mask=MASK, position=shifted)[1]
-    full = call(QUERY, memory, mask=MASK, position=np.tile(shifted, (5, 1)))[1]
-    close(flat, full)
-    close(
-        to_numpy(flat)[:, 3],
-        layer(QUERY[:, 3], memory, mask=MASK, position=7)[1],
-    )
-
-
-def test_look_tells_where_the_weights_are():
-    layer, memory = built(LocalPredictiveAttention, "general", window=2)
-    _, weights = to_numpy(layer(QUERY, memory, mask=MASK))
-    focus, windows = to_numpy(layer.attention_window(QUERY, MASK))
-    variables = reference.named(layer)
-    for b, length in enumerate(LENGTHS[:-1]):  # the last has nothing to look at
-        for t in range(QUERY.shape[1]):
-            h = QUERY[b, t].astype("float64")
-            p = reference.predicted_focus(h, length, variables)
-            np.testing.assert_allclose(focus[b, t], p, rtol=1e-5)
-            first, last = max(int(p) - 2, 0), min(int(p) + 2, length - 1)
-            np.testing.assert_array_equal(windows[b, t], [first, last])
-            seen = np.nonzero(weights[b, t])[0]
-            assert seen.min() >= first and seen.max() <= last
-
-
-def test_a_score_layer_of_ones_own():
-    layer = LocalMonotonicAttention(AdditiveScore(4), window=2)
-    layer(QUERY, MEMORY, mask=MASK)
-    copy = same_config(layer)
-    copy.build(QUERY.shape, MEMORY.shape)
-    copy.set_weights(layer.get_weights())
-    found, wanted = (compiled(x)(QUERY, MEMORY, mask=MASK) for x in (copy, layer))
-    close(found[0], wanted[0])
+    flat = to_numpy(call(QUERY, memory, mask=MASK, position=shifted)[1])
+    tiled = np.tile(shifted, (5, 1))
+    close(call(QUERY, memory, mask=MASK, position=tiled)[1], flat)
+    for b, p in enumerate(positions):
+        alone = to_numpy(layer(QUERY[:, 0], memory, mask=MASK, position=int(p))[1])
+        close(one[b], alone[b])
+    close(flat[:, 3], layer(QUERY[:, 3], memory, mask=MASK, position=7)[1])

@@ -1,6 +1,5 @@
 import keras
 import numpy as np
-import pytest
 from keras import ops
 
 from tests.harness import (
@@ -9,7 +8,6 @@ from tests.harness import (
     randomize,
     to_numpy,
 )
-from tests.marks import once
 from zoo.layers import RecurrentStack
 
 RNG = np.random.default_rng(11)
@@ -29,20 +27,6 @@ def test_bidirectional_stack_equals_keras_bidirectional():
     got = to_numpy(compiled(stack)(INPUTS, mask=mask)[0])
     close(got[mask], wanted[mask])
     assert (got[~mask] == 0).all()
-
-
-@pytest.mark.parametrize(
-    "options", [{}, once({"reverse": True}), once({"bidirectional": True})]
-)
-def test_padding_changes_nothing(options):
-    stack = randomize(_built(RecurrentStack(4, 2, **options)))
-    call = compiled(stack)
-    outputs, states = to_numpy(call(INPUTS, mask=MASK))
-    junk = np.concatenate([INPUTS, np.full((3, 4, 5), 9.0, "float32")], axis=1)
-    wide, wide_states = to_numpy(call(junk, mask=np.pad(MASK, ((0, 0), (0, 4)))))
-    close(wide[:, :6], outputs)
-    close(wide_states[1][0], states[1][0])
-    assert (wide_states[0][0][2] == 0).all()  # an empty row
 
 
 def test_dropout_is_drawn_anew_at_each_step_and_only_in_training():

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 
-from tests.harness import close, randomize
+from tests.harness import randomize
 from tests.models.test_everywhere import TRANSLATORS
 from tests.tasks import test_classifier, test_language_model, test_tagger
 from tests.translators import SOURCE, TARGET, VOCABULARY
@@ -153,16 +153,6 @@ def test_a_task_is_copied_with_all_that_it_knows(kind, tokenizer, tmp_path):
 
 
 # === Text ===
-@pytest.mark.once
-def test_a_classifier_takes_class_numbers_and_ids():
-    task, texts = test_classifier.task_of("lstm"), test_classifier.TEXTS
-    labels, arrays = [0, 1, 2, 1], task.preprocessor(texts)
-    wanted = keras.Model.evaluate(task, arrays, np.array(labels), verbose=0)
-    assert task.evaluate(texts, labels, verbose=0) == pytest.approx(wanted, rel=1e-5)
-    found = task.predict(arrays, verbose=0)
-    close(found, task.predict(texts, verbose=0))  # ids are left as they are
-
-
 @pytest.mark.once
 def test_a_language_models_loss_is_the_mean_over_the_real_words():
     task, texts = test_language_model.task_of(), test_language_model.TEXTS

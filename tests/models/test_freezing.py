@@ -7,7 +7,6 @@ import pytest
 from tests.harness import to_numpy
 from tests.marks import once
 from tests.models.test_everyday import INPUTS, LABELS, TAGS, WEIGHTS, translator
-from tests.tasks import test_tagger
 from zoo import models
 from zoo.training import compile_for_training
 
@@ -24,7 +23,6 @@ CASES = {
         (INPUTS, LABELS, WEIGHTS),
         ["encoder_layers", "token_embedding"],
     ),
-    "tagger": (test_tagger.task_of, TAGGED, ["token_embedding", "convolution"]),
     "Bahdanau": (
         lambda: translator(models.BahdanauTranslator, dropout=0.0),
         (INPUTS, LABELS, WEIGHTS),
@@ -60,7 +58,7 @@ def test_what_is_frozen_stays(case):
     check(task, task, freeze(task.backbone, names), data)
 
 
-@pytest.mark.parametrize("case", ["Luong", once("Transformer"), once("Bahdanau")])
+@pytest.mark.parametrize("case", ["Luong", once("Transformer")])
 def test_what_is_frozen_stays_in_training_without_logits(case):
     make, (x, y, weights), names = CASES[case]
     task = make()

@@ -1,4 +1,3 @@
-import h5py
 import numpy as np
 import pytest
 
@@ -6,7 +5,7 @@ from tests.harness import close, compiled, randomize, to_numpy
 from tests.layers import reference
 from tests.marks import once
 from tests.translators import SOURCE, TARGET, VOCABULARY, check_translator
-from zoo.models import Luong, LuongPreprocessor, LuongTranslator
+from zoo.models import Luong, LuongTranslator
 
 SMALL = {"num_layers": 2, "hidden_dim": 8, "embedding_dim": 6, "window": 2}
 
@@ -54,23 +53,6 @@ def test_contract_of_tied_embeddings(tie):
     for mine, own in zip(others(free), others(model), strict=True):
         mine.assign(own)
     close(free(inputs), model(inputs))
-
-
-@pytest.mark.parametrize("tie", [once("target"), "all"])
-def test_tied_embeddings_are_stored_once(tie, tokenizer, tmp_path):
-    options = {**SMALL, "embedding_dim": 8, "tie_embeddings": tie}
-    backbone = randomize(Luong(VOCABULARY, **options))
-    task = LuongTranslator(backbone, LuongPreprocessor(tokenizer))
-    task.save_to_preset(str(tmp_path / "preset"))
-    with h5py.File(tmp_path / "preset" / "model.weights.h5") as file:
-        found = []
-        file.visititems(lambda _, x: found.append(getattr(x, "shape", None)))
-    tables = [s for s in found if s in ((VOCABULARY, 8), (8, VOCABULARY))]
-    assert len(tables) == {"target": 2, "all": 1}[tie]
-    loaded = LuongTranslator.from_preset(str(tmp_path / "preset"))
-    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
-    found, wanted = (compiled(x)(inputs) for x in (loaded.backbone, backbone))
-    close(found, wanted, atol=1e-7)
 
 
 @pytest.mark.parametrize("feeding", [True, once(False)])

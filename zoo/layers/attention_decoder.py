@@ -302,8 +302,6 @@ class AttentionDecoder(Decoder):
 
     Args:
         cell: an `AttentionCell`.
-        return_alignments: whether the alignments are returned; without them the loop
-            carries less.
 
     Call arguments:
         inputs: `(B, T, n)`.
@@ -315,7 +313,7 @@ class AttentionDecoder(Decoder):
 
     Returns:
         `(outputs, states, alignments)`: `(B, T, units)`, the final flat list of
-        states, and `(B, T, S)`; only the first two if `return_alignments` is False.
+        states, and `(B, T, S)`.
         The outputs carry the inputs' Keras mask. It doesn't affect the computation:
         target padding is on the right.
 
@@ -330,9 +328,7 @@ class AttentionDecoder(Decoder):
         ((2, 7, 8), (2, 7, 5))
     """
 
-    def __init__(
-        self, cell: Any, return_alignments: bool = True, **kwargs: Any
-    ) -> None:
+    def __init__(self, cell: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.configure(locals())
 
@@ -351,18 +347,15 @@ class AttentionDecoder(Decoder):
             output, alignment, states = AttentionCell.call(view, x, states, *source)
             return output, states, alignment
 
-        outputs, states, alignments = self.run(
-            step, inputs, states, training, self.return_alignments
-        )
+        outputs, states, alignments = self.run(step, inputs, states, training, True)
         if not self.cell.input_feeding:  # one step has taken all
             states[-1] = states[-1] + ops.shape(inputs)[1] - 1
-        found = outputs, states
-        return (*found, alignments) if self.return_alignments else found
+        return outputs, states, alignments
 
     def compute_output_shape(self, inputs_shape: Shape, memory_shape: Shape) -> Any:
         lead = tuple(inputs_shape[:2])
         *states, position = self.state_shapes(lead[0])
         if self.cell.input_feeding:
             states.append((lead[0], self.cell.units))
-        found = (*lead, self.cell.units), [*states, position]
-        return (*found, (*lead, memory_shape[1])) if self.return_alignments else found
+        outputs = (*lead, self.cell.units)
+        return outputs, [*states, position], (*lead, memory_shape[1])

@@ -167,15 +167,14 @@ class LSTMCell(ZooCell, keras.layers.LSTMCell):
         if self.forget_gate:
             super().build(input_shape)
             return
-        shapes = {"kernel": input_shape[-1:], "recurrent_kernel": (self.units,)}
-        shapes |= {"bias": ()} if self.use_bias else {}
-        self.bias = None
-        for name, rows in shapes.items():
-            kind = name.removesuffix("_kernel")
-            names = ("initializer", "regularizer", "constraint")
-            options = {option: getattr(self, f"{kind}_{option}") for option in names}
-            shape = (*rows, 3 * self.units)
-            setattr(self, name, self.add_weight(shape, name=name, **options))
+        n, self.bias = self.units, None
+        shapes: dict[str, Shape] = {"kernel": (input_shape[-1], 3 * n)}
+        shapes["recurrent_kernel"] = (n, 3 * n)
+        if self.use_bias:
+            shapes["bias"] = (3 * n,)
+        for name, shape in shapes.items():
+            draw = getattr(self, f"{name.removesuffix('_kernel')}_initializer")
+            setattr(self, name, self.add_weight(shape, draw, name=name))
         self.built = True
 
     def equations(

@@ -4,6 +4,7 @@ import functools
 import inspect
 import types
 import typing
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import keras
@@ -15,6 +16,22 @@ Count = Annotated[int, functools.partial(integer, least=0)]
 Rate = Annotated[float, rate]
 AboveZero = Annotated[float, above_zero]
 ZeroOrAbove = Annotated[float, zero_or_above]
+
+
+def instance(*classes: type) -> Callable[[str, Any], Any]:
+    """The check that an argument is of one of these classes."""
+
+    def check(name, value):
+        if not isinstance(value, classes):
+            allowed = " or ".join(cls.__name__ for cls in classes)
+            raise ValueError(
+                f"`{name}` must be of zoo.layers' {allowed}. Received: {name}={value!r}"
+            )
+        return value
+
+    return check
+
+
 Initializer = Annotated[Any, lambda name, value: keras.initializers.get(value)]
 
 

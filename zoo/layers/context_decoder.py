@@ -1,6 +1,6 @@
 """Decoders that read a context in their recurrence: Bahdanau et al. 2015, Cho et al."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import keras
 from keras import ops
@@ -9,7 +9,7 @@ from zoo.backend import Shape, Tensor
 from zoo.layers.attention import Attention, with_keys
 from zoo.layers.attention_decoder import Decoder, DecoderCell
 from zoo.layers.cells import GRUCell, LSTMCell
-from zoo.layers.configured import Configured, Initializer
+from zoo.layers.configured import Configured, Initializer, instance
 from zoo.layers.fast_loops.cell_loop import make_loop_step
 from zoo.layers.fast_loops.time_loop import NO_LOOP, TimeLoop
 from zoo.layers.functional import cast_weights, columns, linear
@@ -64,23 +64,13 @@ class ContextCell(DecoderCell):
 
     def __init__(
         self,
-        cell: Any,
-        attention: Any,
+        cell: Annotated[Any, instance(GRUCell, LSTMCell)],
+        attention: Annotated[Any, instance(Attention)],
         gate: bool = False,
         kernel_initializer: Initializer = "glorot_uniform",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if not isinstance(cell, (GRUCell, LSTMCell)):
-            raise ValueError(
-                "`cell` must be a zoo.layers.GRUCell or LSTMCell. "
-                f"Received: cell={cell!r}"
-            )
-        if not isinstance(attention, Attention):
-            raise ValueError(
-                "`attention` must be an attention layer of zoo.layers. "
-                f"Received: attention={attention!r}"
-            )
         self.configure(locals())
         self.output_size = cell.output_size
 
@@ -143,13 +133,11 @@ class ContextDecoder(Decoder):
         noise: `(B, T, S + 1)`, for `HardAttention`.
         initial_states: the cell's states; zeros by default.
         keys: the attention's `project(memory)`, if it is at hand already.
-        return_alignments: whether the alignments are returned too; without them the
-            loop carries less.
 
     Returns:
-        `(outputs, contexts, states)`: s_1 … s_T `(B, T, units)`, c_1 … c_T
-        `(B, T, d_m)`, the final states; with alignments `(B, T, S)` behind them. The
-        outputs and the contexts carry the inputs' Keras mask, if they have one.
+        `(outputs, contexts, states, alignments)`: s_1 … s_T `(B, T, units)`, c_1 … c_T
+        `(B, T, d_m)`, the final states and `(B, T, S)`. The outputs and the contexts
+        carry the inputs' Keras mask, if they have one.
 
     Raises:
         ValueError: for another kind of cell.
@@ -158,15 +146,16 @@ class ContextDecoder(Decoder):
         >>> import numpy as np
         >>> from zoo.layers import AdditiveAttention
         >>> decoder = ContextDecoder(ContextCell(GRUCell(8), AdditiveAttention(16)))
-        >>> outputs, contexts, states = decoder(np.ones((2, 7, 4)), np.ones((2, 5, 12)))
+        >>> inputs, memory = np.ones((2, 7, 4)), np.ones((2, 5, 12))
+        >>> outputs, contexts, states, alignments = decoder(inputs, memory)
         >>> outputs.shape, contexts.shape
         ((2, 7, 8), (2, 7, 12))
     """
 
-    def __init__(self, cell: Any, **kwargs: Any) -> None:
+    def __init__(
+        self, cell: Annotated[Any, instance(ContextCell)], **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
-        if not isinstance(cell, ContextCell):
-            raise ValueError(f"`cell` must be a ContextCell. Received: cell={cell!r}")
         self.configure(locals())
 
     def call(
@@ -177,7 +166,6 @@ class ContextDecoder(Decoder):
         initial_states: list[Tensor] | None = None,
         keys: Tensor | None = None,
         training: bool = False,
-        return_alignments: bool = False,
         noise: Tensor | None = None,
     ) -> tuple:
         states, source = self.prepare(inputs, memory, memory_mask, initial_states, keys)
@@ -187,20 +175,19 @@ class ContextDecoder(Decoder):
             return ops.concatenate([s, c], axis=-1), states, alignment
 
         outputs, states, alignments = self.run(
-            step, inputs, states, training, return_alignments, noise
+            step, inputs, states, training, True, noise
         )
         first = self.cell.output_size
         contexts = columns(outputs, first, first + memory.shape[-1])
-        found = columns(outputs, 0, first), contexts, states
-        return (*found, alignments) if return_alignments else found
+        return columns(outputs, 0, first), contexts, states, alignments
 
     def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         return previous_mask, previous_mask
 
     def compute_output_shape(self, inputs_shape: Shape, memory_shape: Shape) -> Any:
         lead = tuple(inputs_shape[:2])
-        outputs = (*lead, self.cell.output_size)
-        return outputs, (*lead, memory_shape[-1]), self.state_shapes(lead[0])
+        outputs, states = (*lead, self.cell.output_size), self.state_shapes(lead[0])
+        return outputs, (*lead, memory_shape[-1]), states, (*lead, memory_shape[1])
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -236,12 +223,8 @@ class FixedContextDecoder(Configured, keras.layers.Layer):
         (2, 7, 8)
     """
 
-    def __init__(self, cell: Any, **kwargs: Any) -> None:
+    def __init__(self, cell: Annotated[Any, instance(GRUCell)], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if not isinstance(cell, GRUCell):
-            raise ValueError(
-                f"`cell` must be a zoo.layers.GRUCell. Received: cell={cell!r}"
-            )
         self.configure(locals())
 
     def build(

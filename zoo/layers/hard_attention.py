@@ -1,12 +1,13 @@
 """Attention to one place, drawn at random (Xu et al. 2015, section 4.1)."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.layers.attention import Attention, weighted_sum, with_keys
+from zoo.layers.configured import Rate, instance
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -34,7 +35,7 @@ class HardAttention(Attention):
         row with nothing to attend to gives zeros.
 
     Raises:
-        ValueError: for a share outside [0, 1], or another kind of layer.
+        ValueError: for a share outside [0, 1), or another kind of layer.
 
     Example:
         >>> import numpy as np
@@ -46,17 +47,13 @@ class HardAttention(Attention):
         [0.0, 0.0, 0.0, 0.0, 1.0]
     """
 
-    def __init__(self, attention: Any, soft_share: float = 0.5, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        attention: Annotated[Any, instance(Attention)],
+        soft_share: Rate = 0.5,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
-        if not 0 <= soft_share <= 1:
-            raise ValueError(
-                f"`soft_share` must be in [0, 1]. Received: soft_share={soft_share!r}"
-            )
-        if not isinstance(attention, Attention):
-            raise ValueError(
-                "`attention` must be an attention layer of zoo.layers. "
-                f"Received: attention={attention!r}"
-            )
         self.configure(locals())
 
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:

@@ -90,7 +90,8 @@ class RecurrentStack(Configured, keras.layers.Layer):
             self.recurrent_initializer = self.kernel_initializer
         self.supports_masking = True
         names = ("forward", "backward") if bidirectional else (cell,)
-        options = {"unit_forget_bias": False} if cell == "lstm" else {}
+        options: dict[str, Any] = {}
+        options |= {"unit_forget_bias": False} if cell == "lstm" else {}
         options |= cell_options or {}
         self.cells = [
             [
@@ -138,7 +139,7 @@ class RecurrentStack(Configured, keras.layers.Layer):
         outputs, states = ops.cast(inputs, self.compute_dtype), []
         for index, layer in enumerate(self.cells):
             outputs = self.drop(outputs, training=training)
-            initial = initial_states and initial_states[index]
+            initial: Any = initial_states[index] if initial_states else None
             directions = (False, True) if self.bidirectional else (self.reverse,)
             found = [
                 run_cell(cell, outputs, initial, mask, reverse, training)

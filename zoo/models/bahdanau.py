@@ -119,7 +119,7 @@ class Bahdanau(Seq2SeqBackbone):
         super().__init__(dtype=dtype, **kwargs)
         self.configure(locals())
         policy = self.dtype_policy
-        options = {"use_bias": use_bias, "update": "replace"}
+        options: dict[str, Any] = {"use_bias": use_bias, "update": "replace"}
         self.make_embeddings(embedding_dim, self.normal)
         self.encoder = RecurrentStack(
             2 * hidden_dim,

@@ -118,7 +118,8 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
         super().__init__(dtype=dtype, **kwargs)
         self.configure(locals())
         policy, paper = self.dtype_policy, variant == "paper"
-        options = {"use_bias": use_bias, "update": "keep" if paper else "replace"}
+        update = "keep" if paper else "replace"
+        options: dict[str, Any] = {"use_bias": use_bias, "update": update}
         gates = PerGate("orthogonal", 3)
         self.make_embeddings(embedding_dim, self.normal)
         self.encoder = RecurrentStack(

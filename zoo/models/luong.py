@@ -179,9 +179,7 @@ class Luong(Seq2SeqBackbone):
             dtype=policy,
             name="decoder_cell",
         )
-        self.decoder = AttentionDecoder(
-            cell, return_alignments=False, dtype=policy, name="decoder"
-        )
+        self.decoder = AttentionDecoder(cell, dtype=policy, name="decoder")
         self.readout_drop = keras.layers.Dropout(readout_dropout, dtype=policy)
         self.output_layer = None
         if not tie_embeddings:

@@ -81,19 +81,6 @@ def test_gradients_are_the_loops(mask, monkeypatch):
         close(a, b, 1e-4)
 
 
-def test_where_it_is_used(monkeypatch):
-    distribution = keras.distribution
-    monkeypatch.setattr(distribution, "list_devices", lambda: ["cpu:0"], raising=False)
-
-    class OnGpu:
-        device = type("device", (), {"type": "cuda"})
-        shape = (5, 6, 3)
-
-    torch = keras.backend.backend() == "torch"
-    assert has_cudnn(built(), OnGpu) == torch
-    assert not has_cudnn(LSTMCell(4, activation="relu"), OnGpu)
-
-
 @pytest.mark.skipif(keras.backend.backend() != "jax", reason="JAX's way to know")
 def test_jax_asks_keras_for_its_devices(monkeypatch):
     monkeypatch.setattr(keras.distribution, "list_devices", lambda: ["gpu:0"])

@@ -107,12 +107,6 @@ def test_attention_decoder(kind, feeding):
 
     same(decoder.trainable_variables, fast, plain)
     assert to_numpy(fast()[-1]).tolist() == [4, 4, 4]
-    wanted = compiled(fast)()[0][..., :10]
-    # Without alignments the rest is the same.
-    decoder.return_alignments = False
-    fewer = compiled(lambda: decoder(INPUTS, MEMORY, mask=MASK))()
-    assert len(fewer) == 2
-    close(fewer[0], wanted)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +119,7 @@ def test_context_decoder(kind):
     randomize(decoder)
 
     def fast():
-        options = {"mask": MASK, "training": True, "return_alignments": True}
+        options = {"mask": MASK, "training": True}
         *parts, states, weights = decoder(INPUTS, MEMORY, **options)
         return ops.concatenate([*parts, weights], axis=-1), *states
 
@@ -173,7 +167,7 @@ def test_dropout_drops_each_cells_inputs_anew_at_each_step(feeding):
         dropout=0.5,
         seed=1,
     )
-    decoder = AttentionDecoder(cell, return_alignments=False)
+    decoder = AttentionDecoder(cell)
     inputs = ops.ones((300, 2, 5))
     memory = ops.ones((300, 3, 6))
     decoder.build(inputs.shape, memory.shape)

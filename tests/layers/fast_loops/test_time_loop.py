@@ -54,26 +54,3 @@ def test_a_product_has_the_gradients_of_a_plain_scan(length, shape):
     for got, right in zip(found, wanted, strict=True):
         close(got, right, 1e-5)
         assert np.abs(right).max() > 0
-
-
-@pytest.mark.parametrize("training", [True, False])
-def test_compiled_backends_prepare_gradients_in_training(training):
-    loop = TimeLoop((5, 2), "float32", training)
-    loop.product(ops.ones((3, 4)), ops.ones((5, 2, 4)))
-    prepared = training and keras.backend.backend() != "torch"
-    assert [s.shape[-1] for s in loop.sequences] == [7 if prepared else 4]
-
-
-def test_backwards_the_outputs_stand_where_they_were_made():
-    x = RNG.normal(size=(4, 2, 3)).astype("float32")
-    loop = TimeLoop((4, 2), "float32")
-    place = loop.add_input(ops.convert_to_tensor(x))
-
-    def step(slices, states):
-        total = states[0] + slices[place]
-        return total, [total]
-
-    outputs, [final] = loop.run(step, [ops.zeros((2, 3))], reverse=True)
-    wanted = np.swapaxes(np.cumsum(x[::-1], axis=0)[::-1], 0, 1)
-    close(outputs, wanted)
-    close(final, wanted[:, 0])
