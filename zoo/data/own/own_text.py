@@ -85,13 +85,12 @@ def read(
 ) -> OwnText:
     """Reads one's own text, from files or from a program's data.
 
-    | kind | files | names of columns |
-    | --- | --- | --- |
-    | "pairs" | two, aligned by line, or a table | source, target (or src, tgt) |
-    | "labelled" | a table | text (or sentence), label |
-    | "sentences" | a sentence a line, or a table | text (or sentence) |
-    | "tagged" | CoNLL-U; a word and its tag a line, between tabs or spaces, and an \
-empty line after a sentence; or JSON lines | words (or tokens), tags |
+    - "pairs": two files, aligned by line, or a table with the columns source and target
+      (or src and tgt);
+    - "labelled": a table with text (or sentence) and label;
+    - "sentences": a sentence a line, or a table with text (or sentence);
+    - "tagged": CoNLL-U; a word and its tag a line, between tabs or spaces, with an
+      empty line after a sentence; or JSON lines with words (or tokens) and tags.
 
     Each of `train`, `valid` and `test` may be
 
@@ -120,8 +119,8 @@ empty line after a sentence; or JSON lines | words (or tokens), tags |
         valid: a set for validation.
         test: a set for a test.
         columns: a table's columns: names, or numbers from 1 for a table whose first
-            line is a row. Default: those named in the table above, or `languages`; of
-            a file with a word a line, 1 and 2.
+            line is a row. Default: those named above, or `languages`; of a file with a
+            word a line, 1 and 2.
         languages: codes of the source and target of pairs. Default: the files' suffixes
             or columns' names of two letters, as "de" or "pt_BR".
         seed: seed of what is held out.
