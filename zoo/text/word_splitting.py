@@ -16,47 +16,23 @@ TAGGER_FILE = "tagger.json"
 Vocabulary = Sequence[str]
 Words = Sequence[Sequence[str]]
 
-# Character sets.
+# White space of `str.split`, in a notation that TensorFlow's RE2 reads too (graph.py).
 SPACE = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-LETTERS = r"\p{L}\p{N}_"  # a word begins with one
-MARKS = "\\p{M}\u200c\u200d"  # accents, vowel signs and joiners, inside a word
-# Of these signs, several alike are one word.
-_REPEATED = "|".join(
-    rf"\x{ord(sign):02x}+" for sign in string.punctuation if sign not in "'_"
+_LETTER = r"[\p{L}\p{N}_]"  # a word begins with one
+_MARK = "[\\p{M}\u200c\u200d]"  # accents, vowel signs and joiners, inside a word
+_INNER = "[\\p{L}\\p{N}_\\p{M}\u200c\u200d]"
+_NEGATION = rf"[nN]['’][tT](?!{_INNER})"
+_REPEATED = "|".join(f"{regex.escape(x)}+" for x in string.punctuation if x not in "'_")
+_WORD = regex.compile(
+    rf"(?:(?i:https?)://|(?i:www)\.)[^{SPACE}]*{_LETTER}{_MARK}*"  # addresses
+    rf"|(?:{_INNER}|[.+\-])+@(?:{_INNER}|-)+(?:\.(?:{_INNER}|-)+)+"
+    r"|(?:[\p{L}\p{Nl}\p{No}]\.){2,}"  # U.S.
+    rf"|\p{{Nd}}+(?:[.,:]\p{{Nd}}+)+(?!{_INNER})"  # 3.50, 10:30
+    rf"|{_NEGATION}"  # do n't
+    rf"|['’](?i:s|m|d|re|ve|ll)(?!{_INNER})"  # it 's
+    rf"|{_LETTER}(?:(?!{_NEGATION}){_INNER})*"
+    rf"|'+|’+|(?:{_REPEATED}|[^{SPACE}'’]){_MARK}*"
 )
-
-
-def splitting_rules(end: str, negation: str, cut: str) -> list[tuple[str, str]]:
-    """Returns the replacements, in their order, that put a `cut` behind each word.
-
-    The arguments are characters that the text does not contain. RE2 has no lookaround
-    or backreferences, so marks tell what follows: the end of a run of word characters,
-    and the place before an "n't". White space becomes cuts, too.
-    """
-    marks, word = end + negation, f"{LETTERS}{MARKS}"
-    words = (
-        rf"(?:(?i:https?){end}://|(?i:www){end}\.)[^{SPACE}]*"  # addresses
-        rf"[{LETTERS}][{MARKS}]*{end}",
-        rf"[{word}.+\-{marks}]+@[{word}\-{marks}]+(?:\.[{word}\-{marks}]+)+",
-        rf"(?:[\p{{L}}\p{{Nl}}\p{{No}}]{end}\.){{2,}}",  # U.S.
-        rf"\p{{Nd}}+(?:{end}[.,:]\p{{Nd}}+)+{end}",  # 3.50, 10:30
-        rf"{negation}[nN]{end}['’][tT]{end}",  # do n't
-        rf"['’](?i:s|m|d|re|ve|ll){end}",  # it 's
-        rf"[{LETTERS}][{word}]*{end}?",
-        "'+|’+",
-        rf"(?:{_REPEATED}|[^{LETTERS}{SPACE}'’{marks}])[{MARKS}]*",
-    )
-    return [
-        (f"([{LETTERS}][{word}]*)", rf"\1{end}"),
-        (f"([nN])({end}['’][tT]{end})", rf"{negation}\1\2"),
-        (f"({'|'.join(words)})", rf"\1{cut}"),
-        (f"[{SPACE}]+", cut),
-        (f"[{marks}]", ""),
-    ]
-
-
-_MARKS = "\ud800\ud801\ud802"  # composed text has no surrogates
-_RULES = [(regex.compile(rule), by) for rule, by in splitting_rules(*_MARKS)]
 
 
 def split_words(text: str) -> list[str]:
@@ -73,10 +49,7 @@ def split_words(text: str) -> list[str]:
         >>> split_words("I don't know, it's 3.50...")
         ['I', 'do', "n't", 'know', ',', 'it', "'s", '3.50', '...']
     """
-    text = composed(text)
-    for rule, by in _RULES:
-        text = rule.sub(by, text)
-    return [word for word in text.split(_MARKS[-1]) if word]
+    return _WORD.findall(composed(text))
 
 
 class TaggingText:
