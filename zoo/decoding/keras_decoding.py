@@ -35,7 +35,7 @@ def map_batches(function: Callable[..., Any], batches: Iterable[Any]) -> Iterato
     threads are shared out.
     """
     batches = list(batches)
-    workers = len(batches) if len(batches) < 2 else min(len(batches), _cores())
+    workers = min(len(batches), _cores())
     if workers < 2:
         yield from map(function, batches)
     elif keras.backend.backend() != "torch":
