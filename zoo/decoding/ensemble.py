@@ -52,7 +52,7 @@ class Ensemble(KerasDecoder, Translating):
 
     def __init__(self, models: Sequence[Any]) -> None:
         self.models = tuple(models)
-        preprocessors = [getattr(model, "preprocessor", None) for model in models]
+        preprocessors: list[Any] = [getattr(x, "preprocessor", None) for x in models]
         read = {x and (x.tokenizer.proto, x.source_end) for x in preprocessors}
         tasks = {getattr(model, "task_name", None) for model in models}
         if tasks != {"translate"} or len(read) != 1 or None in read:
