@@ -268,4 +268,4 @@ def test_characters_that_a_preset_does_not_know_are_told(tmp_path):
         made = SimpleNamespace(run=run, data=data)
         assert translation.Translation._new_vocabulary(made) == proto
         assert len(told) == count
-    assert told[0].startswith("1 sentence of 2 have characters")
+    assert told[0].startswith("the tokenizer rewrites 1 of 2 lines, or lacks some")

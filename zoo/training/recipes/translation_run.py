@@ -80,22 +80,13 @@ class Translation:
                 size, pieces = self.scale.vocabulary_size, self.scale.pieces
                 proto = train_tokenizer(texts, size, model_type=pieces, **options)
         else:
-            tokenizer = run.start.preprocessor.tokenizer
-            proto = tokenizer.proto
-            unknown = sum(
-                tokenizer.unk_token_id in x for x in tokenizer.tokenize(texts)
-            )
-            if unknown:
-                run.say(
-                    f"{counted(unknown, 'sentence')} of {len(texts):,} have characters "
-                    "that the preset's vocabulary lacks: it can't read or write them"
-                )
-        tokenizer = Tokenizer(proto=proto)
-        lines = texts[:10_000]
+            proto = run.start.preprocessor.tokenizer.proto
+        tokenizer, lines = Tokenizer(proto=proto), texts[:10_000]
         read = tokenizer.detokenize(tokenizer.tokenize(lines))
         if changed := sum(a != b for a, b in zip(lines, read, strict=True)):
             run.say(
-                f"the tokenizer rewrites {changed:,} of {counted(len(lines), 'line')}"
+                f"the tokenizer rewrites {changed:,} of {counted(len(lines), 'line')}, "
+                "or lacks some of their characters"
             )
         write_bytes(run.output / "tokenizer.spm", proto)
         return proto
