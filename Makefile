@@ -36,6 +36,7 @@ lint: $(VENV)/.tests  ## ruff check, ruff format --check, mypy, the documents' s
 	@$(BIN)/python -m tools.site.style
 
 docs: $(VENV)/.tests  ## run the lessons and build the site into build/docs, offline
+	@$(BIN)/zoo explore luong_local --export build/docs/live
 	@KERAS_BACKEND=$(KERAS_BACKEND) $(BIN)/sphinx-build -q -W --keep-going \
 	    -d build/doctrees docs build/docs
 	@KERAS_BACKEND=$(KERAS_BACKEND) $(BIN)/sphinx-build -q -W --keep-going \

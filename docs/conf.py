@@ -9,9 +9,10 @@ ROOT = DOCS.parent
 sys.path.insert(0, str(ROOT))
 
 import zoo  # noqa: E402
-from tools.site import code_links, docstrings, notebooks, pages  # noqa: E402
+from tools.site import code_links, docstrings, live, notebooks, pages  # noqa: E402
 
 project = "attention-zoo"
+author = "The zoo authors"
 copyright = "The zoo authors"
 version = release = zoo.__version__
 
@@ -87,6 +88,7 @@ def setup(app) -> None:
     app.connect("autodoc-process-signature", docstrings.sign)
     app.connect("doctree-resolved", code_links.link_code)
     app.connect("html-page-context", notebooks.offer)
+    app.connect("html-page-context", live.embed)
     app.connect("viewcode-follow-imported", _keep_source_links)
     app.connect("source-read", _lead_links)
     app.connect("include-read", _lead_links_of_included)
