@@ -101,15 +101,14 @@ def serve(version, *arguments, programs):
 
 
 def test_serve_becomes_the_server(version):
-    words = "made", "--engine", "tensorflow"
-    done = serve(version, *words, programs=["tensorflow_model_server", "docker"])
+    done = serve(version, "made", programs=["tensorflow_model_server", "docker"])
     printed, started = done.stdout.splitlines()
     assert printed.startswith("tensorflow_model_server --port=8500")
     assert started.startswith("started --port=8500 --rest_api_port=8501")
     assert 'name: "made"' in (version / "models.config").read_text()
     docker = version.parent / "bin" / "tensorflow_model_server"
     docker.unlink()
-    done = serve(version, *words, "--port", "9", programs=["docker"])
+    done = serve(version, "made", "--port", "9", programs=["docker"])
     assert done.stdout.startswith("docker run ") and "-p 9:8500" in done.stdout
 
 
@@ -120,6 +119,10 @@ def test_without_its_server_the_error_names_the_other(version):
     assert not (version / "models.config").exists()
     done = serve(version, *arguments, "--no-start", programs=[])
     assert done.returncode == 0 and not done.stdout and "wrote" in done.stderr
+    done = serve(version, "made", "--no-start", programs=[])
+    assert done.returncode == 0 and "serving by Ray Serve" in done.stderr
+    done = serve(version, "made", "--replicas", "2", programs=["docker"])
+    assert done.returncode == 2 and "go with --engine ray" in done.stderr
 
 
 @pytest.fixture
@@ -147,7 +150,7 @@ def test_serve_exports_what_is_missing_or_of_another_preset(
     version, preset, exports, capsys
 ):
     calls, started = exports
-    options = ["--folder", str(version), "--max-replicas", "3"]
+    options = ["--folder", str(version), "--engine", "ray", "--max-replicas", "3"]
     for _ in range(2):
         assert main(["serve", "made", str(preset), *options]) == 0
     assert calls == [[str(preset), str(version), "--format", "onnx"]]

@@ -81,7 +81,7 @@ MAKERS = {
     "tagger": make_tagger,
     "captioner": make_captioner,
 }
-SAVED = "translator", "captioner"  # that have SavedModels
+SEARCHING = "translator", "captioner"
 
 
 @pytest.fixture(scope="session")
@@ -117,8 +117,9 @@ def saved(tasks, tmp_path_factory):
     """The folder of the models' folders, each of which has a version 1."""
 
     def make(folder):
-        for name in SAVED:
-            tasks[name].export_savedmodel(folder / name, beam_size=4)
+        for name, task in tasks.items():
+            limits = {"beam_size": 4} if name in SEARCHING else {}
+            task.export_savedmodel(folder / name, **limits)
 
     return made_once(tmp_path_factory, "saved", make)
 
@@ -172,7 +173,7 @@ def signatures(saved):
             key: functools.partial(run, spec) for key, spec in specs if key[:2] != "__"
         }
 
-    return {name: load(name) for name in SAVED}
+    return {name: load(name) for name in MAKERS}
 
 
 def strings(values):

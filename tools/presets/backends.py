@@ -111,7 +111,15 @@ def served(version, task, inputs):
         found = ask(task, encode_images(inputs)[0])
         return [(row["caption"].decode(), row["score"]) for row in found]
     found = ask(task, inputs)
-    return [(row["translation"].decode(), row["score"]) for row in found]
+    if task == "translate":
+        return [(row["translation"].decode(), row["score"]) for row in found]
+    if task == "tag":
+        pairs = [zip(row["words"], row["tags"], strict=True) for row in found]
+        return [([(w.decode(), t.decode()) for w, t in row if w], 0.0) for row in pairs]
+    if task == "classify":
+        return [(row["class"].decode(), max(row["probabilities"])) for row in found]
+    scores = [row["log_probability"] for row in ask("score", inputs)]
+    return [(row["text"].decode(), s) for row, s in zip(found, scores, strict=True)]
 
 
 def load_served(version):

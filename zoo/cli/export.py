@@ -4,6 +4,7 @@ import argparse
 import importlib.util
 import os
 import shlex
+import shutil
 import sys
 import tempfile
 import webbrowser
@@ -85,6 +86,7 @@ def export(arguments: argparse.Namespace) -> int | None:
 
 # === Servers ===
 
+_ENGINES = {"tensorflow": "savedmodel", "ray": "onnx"}  # -> the format they serve
 _OF_RAY = (
     option("--replicas N", "Ray: processes that serve (default 1)", count),
     option("--max-replicas N", "Ray: at most so many, by the load", count),
@@ -97,9 +99,8 @@ _OF_RAY = (
     preset(nargs="+"),
     option(
         "--engine",
-        "Ray Serve, by pip (the default), or TensorFlow Serving, also by Docker",
-        ("ray", "tensorflow"),
-        default="ray",
+        "TensorFlow Serving (the default where its server or Docker is), or Ray Serve",
+        (*_ENGINES,),
     ),
     option("--folder FOLDER", "of the exports (default exports, exports/onnx)"),
     option("--port PORT", "gRPC (default 8500)", count, default=8500),
@@ -122,8 +123,9 @@ def serve(arguments: argparse.Namespace) -> int | None:
     """
     from zoo.serving.export import model_server
 
-    ray, ports = arguments.engine == "ray", (arguments.port, arguments.rest_port)
-    form = "onnx" if ray else "savedmodel"
+    ports = arguments.port, arguments.rest_port
+    engine = arguments.engine or _engine_here()
+    ray, form = engine == "ray", _ENGINES[engine]
     folder = Path(arguments.folder or _FOLDERS[form])
     argv = []
     if not ray:
@@ -151,6 +153,16 @@ def serve(arguments: argparse.Namespace) -> int | None:
     progress(f"gRPC at port {ports[0]}, REST at port {ports[1]}")
     print(shlex.join(argv), flush=True)
     return os.execvp(argv[0], argv)
+
+
+def _engine_here():
+    """Returns TensorFlow Serving where it can be started, or else Ray Serve."""
+    from zoo.serving.export.model_server import BINARY
+
+    if shutil.which(BINARY) or shutil.which("docker"):
+        return "tensorflow"
+    progress(f"no {BINARY} on PATH, and no docker: serving by Ray Serve")
+    return "ray"
 
 
 def _served(asked, folder):

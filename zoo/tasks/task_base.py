@@ -86,9 +86,8 @@ class TextTask(TextFitMixin, Presets):
             `pathlib.Path` of the version's folder, such as `exports/luong_local/1`.
 
         Raises:
-            TypeError: for another task than a translator or captioner, which have ONNX
-                exports (`zoo.serving.export_onnx`), or for another limit.
-            ValueError: for a limit out of range, or without a preprocessor.
+            ValueError: for a limit that the task does not have, or out of range, or
+                without a preprocessor.
             RuntimeError: under another backend than TensorFlow's.
             ImportError: if a package is missing.
         """

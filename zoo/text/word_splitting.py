@@ -16,23 +16,38 @@ TAGGER_FILE = "tagger.json"
 Vocabulary = Sequence[str]
 Words = Sequence[Sequence[str]]
 
-# White space of `str.split`, in a notation that TensorFlow's RE2 reads too (graph.py).
+# Character sets in a notation that TensorFlow's RE2 reads too; this is `str.split`'s
+# white space.
 SPACE = "\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-_LETTER = r"[\p{L}\p{N}_]"  # a word begins with one
-_MARK = "[\\p{M}\u200c\u200d]"  # accents, vowel signs and joiners, inside a word
-_INNER = "[\\p{L}\\p{N}_\\p{M}\u200c\u200d]"
-_NEGATION = rf"[nN]['’][tT](?!{_INNER})"
+LETTER = r"\p{L}\p{N}_"  # a word begins with one
+INNER = LETTER + "\\p{M}\u200c\u200d"  # and accents, vowel signs and joiners
+_MARK = "[\\p{M}\u200c\u200d]*"
 _REPEATED = "|".join(f"{regex.escape(x)}+" for x in string.punctuation if x not in "'_")
-_WORD = regex.compile(
-    rf"(?:(?i:https?)://|(?i:www)\.)[^{SPACE}]*{_LETTER}{_MARK}*"  # addresses
-    rf"|(?:{_INNER}|[.+\-])+@(?:{_INNER}|-)+(?:\.(?:{_INNER}|-)+)+"
-    r"|(?:[\p{L}\p{Nl}\p{No}]\.){2,}"  # U.S.
-    rf"|\p{{Nd}}+(?:[.,:]\p{{Nd}}+)+(?!{_INNER})"  # 3.50, 10:30
-    rf"|{_NEGATION}"  # do n't
-    rf"|['’](?i:s|m|d|re|ve|ll)(?!{_INNER})"  # it 's
-    rf"|{_LETTER}(?:(?!{_NEGATION}){_INNER})*"
-    rf"|'+|’+|(?:{_REPEATED}|[^{SPACE}'’]){_MARK}*"
-)
+
+
+def word_pattern(end: str, negation: str = "", inside: str = "", own: str = "") -> str:
+    """Returns the pattern of a word, also for RE2, which has no lookaround.
+
+    Args:
+        end: pattern of the end of a run of word characters.
+        negation: that of the place before an "n't".
+        inside: that of a place before a word's character which is in no "n't".
+        own: characters that the patterns above have put into the text.
+    """
+    return (
+        rf"(?:(?i:https?){end}://|(?i:www){end}\.)[^{SPACE}]*[{LETTER}]{_MARK}{end}"
+        rf"|[{INNER}.+\-{own}]+@[{INNER}\-{own}]+(?:\.[{INNER}\-{own}]+)+"
+        rf"|(?:[\p{{L}}\p{{Nl}}\p{{No}}]{end}\.){{2,}}"  # U.S.
+        rf"|\p{{Nd}}+(?:{end}[.,:]\p{{Nd}}+)+{end}"  # 3.50, 10:30
+        rf"|{negation}[nN]{end}['’][tT]{end}"  # do n't
+        rf"|['’](?i:s|m|d|re|ve|ll){end}"  # it 's
+        rf"|[{LETTER}](?:{inside}[{INNER}])*(?:{end}|)"
+        rf"|'+|’+|(?:{_REPEATED}|[^{SPACE}'’{own}]){_MARK}"
+    )
+
+
+_END = f"(?![{INNER}])"
+_WORD = regex.compile(word_pattern(_END, inside=f"(?![nN]['’][tT]{_END})"))
 
 
 def split_words(text: str) -> list[str]:
@@ -77,7 +92,7 @@ class TaggingText:
                     f"empty. Received: {str(entries)[:60]}"
                 )
         self._vocabularies = {name: list(x) for name, x in vocabularies.items()}
-        self._word_ids, self._character_ids = (
+        self.word_ids, self.character_ids = (
             {composed(entry): i for i, entry in enumerate(entries, FIRST_ID)}
             for entries in (words, characters)
         )
@@ -140,8 +155,8 @@ class TaggingText:
         characters = np.zeros((len(rows), length, self.word_length), "int32")
         for b, row in enumerate(rows):
             for t, word in enumerate(map(composed, row)):
-                words[b, t] = self._word_ids.get(word.lower(), UNKNOWN_ID)
-                ids = [self._character_ids.get(c, UNKNOWN_ID) for c in self._cut(word)]
+                words[b, t] = self.word_ids.get(word.lower(), UNKNOWN_ID)
+                ids = [self.character_ids.get(c, UNKNOWN_ID) for c in self._cut(word)]
                 characters[b, t, : len(ids)] = ids
         return {"word_ids": words, "character_ids": characters}
 

@@ -70,17 +70,16 @@ def check_export(task: Any, form: str) -> None:
     """Checks that a task can be exported, here.
 
     Raises:
-        TypeError: for another task.
+        TypeError: for what is no task.
         ValueError: without a preprocessor.
         ImportError: if a package is missing; the message names the extra.
         RuntimeError: under another backend than TensorFlow.
     """
     from zoo.text.translation_arrays import needed_preprocessor  # with NumPy
 
-    tasks = ("translate", "caption") if form == "savedmodel" else SIGNATURES
-    if getattr(task, "task_name", None) not in tasks:
+    if getattr(task, "task_name", None) not in SIGNATURES:
         raise TypeError(
-            f"--format {form} takes a model of zoo.models for the tasks {[*tasks]}. "
+            f"An export takes a model of zoo.models for the tasks {[*SIGNATURES]}. "
             f"Received: {type(task).__name__}"
         )
     needed_preprocessor(task, "An export")

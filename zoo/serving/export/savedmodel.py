@@ -26,23 +26,26 @@ def export_savedmodel(
     model server that watches `path` never sees half a model.
 
     Args:
-        task: a translator or captioner of `zoo.models`, with its preprocessor, under
-            the TensorFlow backend. Other tasks have ONNX exports.
+        task: a task of `zoo.models`, with its preprocessor, under the TensorFlow
+            backend. A language model is greedy.
         path: the model's folder.
         preset: `zoo.presets.card.digest` of the preset that the task was loaded from,
             by which `zoo serve` recognizes it; None for no preset.
-        **limits: of all requests: `beam_size` (5), which `…_n_best` returns whole, and
-            `length_penalty` (1.0); see `zoo.decoding.BeamSearch`. `max_length` is the
-            maximum output length in pieces with the end token, by default a
-            captioner's `target_length`, or twice the source's pieces plus 10; targets
-            to score are cut to it too (by default to `target_length`).
+        **limits: of all requests. A translator or captioner takes `beam_size` (5),
+            which `…_n_best` returns whole, and `length_penalty` (1.0); see
+            `zoo.decoding.BeamSearch`. Their `max_length` is the maximum output length
+            in pieces with the end token, by default a captioner's `target_length`, or
+            twice the source's pieces plus 10; targets to score are cut to it too (by
+            default to `target_length`). A language model takes `max_length`, in words
+            with the prompt, by default the preprocessor's `sequence_length`.
 
     Returns:
         The version's folder. Its `manifest.json` describes it; see `read_manifest`.
 
     Raises:
-        TypeError: for another task or limit.
-        ValueError: for a limit out of range, or without a preprocessor.
+        TypeError: for what is no task.
+        ValueError: for a limit that the task does not have, or out of range, or without
+            a preprocessor.
         RuntimeError: under another backend; `zoo export` selects TensorFlow itself.
         ImportError: if a package is missing; the message names the extra.
     """
@@ -59,11 +62,21 @@ def export_savedmodel(
 
 def make_signatures(task: Any, **limits: Any) -> Any:
     """Returns the signatures of a task, functions in a TensorFlow graph."""
-    from zoo.serving.export import search_signatures
+    from zoo.serving.export import search_signatures, word_signatures
 
-    if task.task_name == "caption":
-        return search_signatures.CaptionerSignatures(task, **limits)
-    return search_signatures.TranslatorSignatures(task, **limits)
+    kind: Any = {
+        "translate": search_signatures.TranslatorSignatures,
+        "caption": search_signatures.CaptionerSignatures,
+        "generate": word_signatures.LanguageModelSignatures,
+        "tag": word_signatures.TaggerSignatures,
+        "classify": word_signatures.ClassifierSignatures,
+    }[task.task_name]
+    if not limits.keys() <= {*kind.takes}:
+        raise ValueError(
+            f"A {type(task).__name__} takes the limits {[*kind.takes]}. "
+            f"Received: {[*limits]}"
+        )
+    return kind(task, **limits)
 
 
 def trace(signatures: Any, name: str) -> tuple[Any, list[Any]]:
@@ -83,7 +96,8 @@ def _write(signatures, folder):
     archive = keras.export.ExportArchive()
     # Not the model: the variables that signatures read are found anyway, and would be
     # written twice.
-    archive.track(signatures.tokenizer)
+    for resource in signatures.resources:
+        archive.track(resource)
     names = list(signatures.functions())
     for name in names:
         # Traced once here, since the archive traces its endpoints several times.

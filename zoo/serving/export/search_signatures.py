@@ -27,8 +27,13 @@ class SearchSignatures:
     Args:
         task: the task with a preprocessor, under the TensorFlow backend.
         beam_size, length_penalty, max_length: see `export_savedmodel`.
+
+    Attributes:
+        takes: the names of the limits.
+        resources: what an export has to track.
     """
 
+    takes = ("beam_size", "length_penalty", "max_length")
     task_name: str
     written: str  # the name of the text in the outputs
 
@@ -46,6 +51,7 @@ class SearchSignatures:
             integer("max_length", max_length, 2)
         self.tokenizer = task.preprocessor.tokenizer
         self.tokenizer.set_proto(self.tokenizer.proto)  # a new seed frees the graph's
+        self.resources = [self.tokenizer]
         self.target_length = max_length or task.preprocessor.target_length
 
     def functions(self) -> dict[str, Callable[..., dict[str, Tensor]]]:

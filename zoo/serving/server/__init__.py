@@ -1,4 +1,4 @@
 """Ray's server of exported models.
 
-`zoo serve NAME` starts it. Nothing here imports Keras.
+`zoo serve NAME --engine ray` starts it. Nothing here imports Keras.
 """
