@@ -43,8 +43,9 @@ def test_lines_belong_together(read, source, target, tabs, sources, references):
 def test_files_that_are_refused(read):
     with pytest.raises(CorpusError, match="no sentence pair"):
         read("", "")
-    with pytest.raises(CorpusError, match="line 2 of .* is blank"):
-        read("a\n \t\n", "x\ny\n", tabs_separate=True)
+    for target in ("y\t", "\ty", " "):
+        with pytest.raises(CorpusError, match="line 2 of .* has a blank text"):
+            read("a\nb\n", f"x\n{target}\n", tabs_separate=True)
 
 
 # === Pairs ===

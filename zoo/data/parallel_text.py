@@ -81,9 +81,9 @@ def read_aligned(
     sources, references = list[str](), list[list[str]]()
     place = f"{source_path} and {target_path}"
     for number, sides in enumerate(aligned_lines(source_path, target_path), start=1):
-        if not all(map(str.strip, sides)):
-            raise CorpusError(f"line {number} of {place} is blank on one side or both")
         source, target = (s.split("\t") if tabs_separate else [s] for s in sides)
+        if not all(map(str.strip, source + target)):
+            raise CorpusError(f"line {number} of {place} has a blank text")
         sources.append(source[0])
         references.append(target)
     if not sources:

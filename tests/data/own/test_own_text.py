@@ -62,8 +62,10 @@ def test_of_given_sets_nothing_is_held_out():
     own = read("pairs", pairs, pairs[:3], pairs[3:5])
     assert list(own.train) == pairs
     assert list(own.valid) == pairs[:3] and list(own.test) == pairs[3:5]
-    assert "3 pairs of the training set share a text with the valid set" in own.report
-    assert "2 pairs of the training set share a text with the test set" in own.report
+    shared = "the training set shares texts with the {} set, in {} pairs"
+    assert own.report[-2:] == [shared.format("valid", 3), shared.format("test", 2)]
+    own = read("pairs", pairs, test=own.train)
+    assert own.report[-1] == shared.format("test", len(own.train))
 
 
 def test_each_label_is_held_out_in_proportion_and_trained_on():

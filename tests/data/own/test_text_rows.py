@@ -60,6 +60,7 @@ def items(data):
         ("pairs", "a.tsv", IDS, None, [("a", "d"), ('"b', "e")]),
         ("pairs", "a.tsv", "Go.\tGeh.\tCC\n", (2, 1), [("Geh.", "Go.")]),
         ("pairs", "a.jsonl", JSON, None, [("a", "1"), ("b", "c")]),
+        ("sentences", "a.json", '{"text": "yes"}\n{"text": "no"}', None, TEXT),
         ("tagged", "a.txt", COLUMNS, None, TAGS),
         ("tagged", "a.txt", COLUMNS.replace(" ", "\t"), ["2"], TAGS),
         ("tagged", "a.conllu", CONLLU, None, TAGS),
@@ -117,6 +118,7 @@ def test_json_lines_give_back_each_text(tmp_path_factory, rows):
         ("tagged", "a.txt", COLUMNS, (1, 4), "line 1 should have as many .* 4 or more"),
         ("tagged", "a.txt", COLUMNS, ("word", "upos"), "should be numbers"),
         ("tagged", "a.txt", "a X\nNew York Y\n", None, "line 2 should .*'New York Y'"),
+        ("tagged", "a.txt", "a\tX\nNew York\n", None, "line 2 should .*'New York'"),
         ("tagged", "a.txt", b"a X\n\xff Y\n", None, "UTF-8.*line 2, byte 1"),
         ("tagged", "a.conllu", CONLLU, (1, 3), "columns are those of a table"),
         ("tagged", "a.conllu", "1\ta" + "\t_" * 8, None, "line 1 .*'a' and '_'"),
@@ -164,9 +166,10 @@ def test_what_names_files():
     ("kind", "data", "options", "message"),
     [
         ("pairs", ("gone", "x.en"), {}, "gone does not exist, or is no file"),
-        ("pairs", ("own", "own"), {}, "own does not exist, or is no file"),
+        ("pairs", ("x.en", "own"), {}, "own does not exist, or is no file"),
         ("pairs", ("x.en",) * 3, {}, "2 files or one, received 3"),
-        ("pairs", ("x.en",) * 2, {"columns": (1, 2)}, "columns are those of a table"),
+        ("pairs", ("x.en",) * 2, {}, "received 2: x.en and x.en"),
+        ("pairs", ("x.en", "y"), {"columns": (1, 2)}, "columns are those of a table"),
         ("sentences", ("x.en",) * 2, {}, "1 file, received 2"),
         ("pairs", [("a", "b")], {"columns": (1, 2)}, "columns are those of a table"),
     ],
@@ -174,7 +177,8 @@ def test_what_names_files():
 def test_paths_that_are_refused(tmp_path, monkeypatch, kind, data, options, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own").mkdir()
-    (tmp_path / "x.en").write_text("a\n")
+    for name in ("x.en", "y"):
+        (tmp_path / name).write_text("a\n")
     with pytest.raises(CorpusError, match=message):
         read_test(kind, data, **options)
 
@@ -189,6 +193,7 @@ def test_all_files_are_looked_at_before_any_is_read(write, tmp_path):
     [
         ("pairs", ["test.en", "test.de"], ("de", "en"), ["test.de"]),
         ("pairs", ["test.en.gz", "test.de", "test.fr"], ("en", "de"), ["test.en.gz"]),
+        ("pairs", ["test.src", "test.tgt", "test.x"], None, ["test.src"]),
         ("pairs", ["test.tsv", "test.txt", "train.csv"], None, ["test.tsv"]),
         ("sentences", ["test.txt", "train.txt"], None, ["test.txt"]),
         ("pairs", ["test.en", "test.de"], None, "received test.de, test.en"),
@@ -213,6 +218,9 @@ def test_a_folders_files_are_found_by_split(write, kind, names, languages, found
 N = [1, 2, 3]
 
 
+INNER = [{"de": t, "en": s} for s, t in PAIRS]
+
+
 class Dataset(dict):
     """A Hugging Face `Dataset`, as far as it is asked."""
 
@@ -227,6 +235,8 @@ class Dataset(dict):
         (PAIRS, {}),
         ([list(row) for row in PAIRS], {}),
         ([{"source": s, "target": t, "id": 1} for s, t in PAIRS], {}),
+        ([{"translation": {"b": t, "a": s}} for s, t in PAIRS], {"columns": "ab"}),
+        (Dataset({"id": N, "translation": INNER}), {"languages": ("en", "de")}),
         ({"src": SIDES[0], "tgt": SIDES[1], "id": N}, {}),
         ({"b": SIDES[1], "a": SIDES[0]}, {"columns": ("a", "b")}),
         ({"de": SIDES[1], "en": SIDES[0]}, {"languages": ("en", "de")}),
@@ -294,6 +304,7 @@ def test_a_data_frame():
         ("pairs", ["a.en"], "pairs must be paths.*'a.en'"),
         ("pairs", [("a", "b"), ("a", "b", "c")], "pairs must be .*'c'"),
         ("pairs", [("a", [3])], r"a text must be a str or number. .* \[3\]"),
+        ("pairs", [{"source": "a", "target": "b"}, 3], "row 1 must be a dict. .* 3"),
         ("pairs", ("abc", ["x"]), "a column must be a list. Received: 'abc'"),
         ("pairs", (["x"], {"a"}), "a column must be a list. Received: {'a'}"),
         ("pairs", (["x"], np.array([["a"]])), "a column must be a list."),

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import hashlib
+import heapq
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -10,7 +11,14 @@ from typing import Any
 from zoo.checks import one_of
 from zoo.data.lines import CorpusError, tidy
 from zoo.data.own.kinds import KINDS, Kind
-from zoo.data.own.text_rows import UNKNOWN, Source, as_files, find, find_split
+from zoo.data.own.text_rows import (
+    UNKNOWN,
+    Source,
+    as_files,
+    check_columns,
+    find,
+    find_split,
+)
 from zoo.strings import counted
 from zoo.text.pieces import UNSPACED
 
@@ -97,7 +105,7 @@ def read(
     - a path or, of aligned files, a tuple of two. Tables are `.csv`, `.jsonl`, or TSV;
       any file may be gzip (`.gz`). UTF-8, or UTF-16 with a byte order mark;
     - a folder with such files for each split, as `train.en`, `train.de`, `valid.en`
-      (or `dev.en`), …;
+      (or `dev.en`), …, which `languages` name;
     - several of these, in a list of `pathlib.Path`s and tuples of them. What is listed
       twice counts twice;
     - Python data: a tuple of columns; a list of rows or of dicts; a dict of columns, a
@@ -146,6 +154,7 @@ def read(
             data = _beside(train, split, found, languages)
         if data is not None:
             sources[split] = find(found, data, split, columns, languages)
+    check_columns(columns, [s for several in sources.values() for s in several])
     codes = _languages(sources["train"], languages)
     report = list[str]()
     items = {
@@ -153,8 +162,7 @@ def read(
     }
     if "valid" not in items:
         items["train"], items["valid"] = _hold_out(found, items["train"], seed, report)
-    else:
-        report += _overlaps(found, items)
+    report += _overlaps(found, items)
     built = {s: found.build(i, items["train"], s, codes) for s, i in items.items()}
     return OwnText(
         built["train"],
@@ -191,6 +199,7 @@ def read_test(
     """
     found, languages = _checked(kind, languages)
     sources = find(found, data, "test", columns, languages)
+    check_columns(columns, sources)
     items = _read_items(found, sources, "test", [] if report is None else report)
     return found.build(items, items, "test", _languages(sources, languages))
 
@@ -267,9 +276,10 @@ def _clean(kind: Kind, source: Source, split: str) -> Iterator[tuple[Any, str, i
                 f"{source.place}, {source.unit} {number:,}: {error}"
             ) from error
         item = _each(tidy, raw)
+        texts = map("".join, raw) if kind.nested else raw
         if not all(item) or kind.nested and not all(map(all, item)):
             yield None, "left out {:,} with an empty part", number
-        elif split == "train" and max(len("".join(cell)) for cell in raw) > LONGEST:
+        elif split == "train" and max(map(len, texts)) > LONGEST:
             yield None, f"left out {{:,}} of more than {LONGEST:,} characters", number
         elif item != raw and item != _each(str.strip, raw):
             yield item, "replaced control characters by spaces in {:,}", number
@@ -307,13 +317,13 @@ def _hold_out(kind, items, seed, report):
     for place, key in enumerate(_by_hash(unique, seed)):
         groups.setdefault(frozenset(labels.get(key, ())), []).append((place, key))
     # Each label in proportion; at least one text of it stays.
-    ranked = sorted(
+    ranked = (
         ((rank + 0.5) / len(group), place, key)
         for group in groups.values()
         for rank, (place, key) in enumerate(group[:-1])
     )
     count = min(HELD_OUT, max(1, round(len(unique) * SHARE)))
-    valid = [unique[key] for *_, key in ranked[:count]]
+    valid = [unique[key] for *_, key in heapq.nsmallest(count, ranked)]
     train = list(itertools.filterfalse(_sharing(kind, valid), items))
     if not (train and valid):
         raise CorpusError(
@@ -342,6 +352,6 @@ def _overlaps(kind, items):
     for split in [s for s in items if s != "train"]:
         if shared := sum(map(_sharing(kind, items[split]), items["train"])):
             yield (
-                f"{counted(shared, kind.unit)} of the training set share a text with "
-                f"the {split} set"
+                f"the training set shares texts with the {split} set, in "
+                f"{counted(shared, kind.unit)}"
             )

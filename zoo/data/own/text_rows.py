@@ -29,6 +29,7 @@ class Source(NamedTuple):
     place: str  # for messages
     rows: NumberedRows
     languages: Sequence[str] = (UNKNOWN, UNKNOWN)
+    table: bool = False  # whether columns choose its cells
     unit: str = "line"  # what the numbers of rows count
 
 
@@ -52,6 +53,15 @@ def find(
                 raise CorpusError(f"{folder} has no file named {split}")
         found.append(_file_source(kind, paths, columns, languages))
     return found
+
+
+def check_columns(columns: Sequence[Any] | None, sources: Sequence[Source]) -> None:
+    """Raises a `CorpusError` for columns of sources none of which is a table."""
+    if columns and not any(source.table for source in sources):
+        raise CorpusError(
+            f"columns are those of a table, received {_joined(columns)} for "
+            f"{sources[0].place}"
+        )
 
 
 def as_files(data: Any) -> list[tuple[Path, ...]] | None:
@@ -80,9 +90,10 @@ def find_split(
         if not paths:
             continue
         found = {_unpacked(path).suffix[1:]: path for path in paths}
-        if languages and {*languages} <= {*found}:
-            return tuple(found[code] for code in languages)
         pairs = kind is KINDS["pairs"]
+        for sides in _known(kind, languages) if pairs else ():
+            if {*sides} <= {*found}:
+                return tuple(found[side] for side in sides)
         single = [p for p in paths if _suffix(p) in TABLES] if pairs else paths
         if len(single) != 1:
             raise CorpusError(
@@ -98,7 +109,8 @@ def _unpacked(path):
 
 
 def _suffix(path):
-    return _unpacked(path).suffix.lower()
+    suffix = _unpacked(path).suffix.lower()
+    return ".jsonl" if suffix in (".json", ".ndjson") else suffix
 
 
 def _codes(names):
@@ -109,7 +121,7 @@ def _codes(names):
 # === Files ===
 def _file_source(kind, paths, columns, languages):
     place, most = " and ".join(map(str, paths)), 1 + (kind is KINDS["pairs"])
-    if len(paths) > most:
+    if len(paths) > most or len({*paths}) < len(paths):
         raise CorpusError(
             f"{kind.unit}s should be in {most} file{'s or one' * (most > 1)}, received "
             f"{len(paths)}: {place}"
@@ -119,15 +131,11 @@ def _file_source(kind, paths, columns, languages):
             raise CorpusError(f"{path} does not exist, or is no file")
     path, suffix = paths[0], _suffix(paths[0])
     if len(paths) > 1:
-        if columns:
-            raise _no_table(columns, place)
         codes = [_unpacked(path).suffix[1:] for path in paths]
         return Source(place, enumerate(aligned_lines(*paths), 1), _codes(codes))
     if kind is KINDS["tagged"] and suffix != ".jsonl":
         if suffix != ".conllu":
-            return Source(place, _tagged_rows(path, columns or (1, 2)))
-        if columns:
-            raise _no_table(columns, place)
+            return Source(place, _tagged_rows(path, columns or (1, 2)), table=True)
         return Source(place, ((n, row) for n, *row in conllu_sentences(path)))
     if kind is KINDS["sentences"] and not columns and suffix not in TABLES:
         return Source(place, ((n, [row]) for n, row in enumerate(read_lines(path), 1)))
@@ -138,22 +146,19 @@ def _file_source(kind, paths, columns, languages):
     return _table(kind, rows, columns, languages, place)
 
 
-def _no_table(columns, place):
-    columns = ", ".join(map(str, columns))
-    return CorpusError(f"columns are those of a table, received {columns} for {place}")
-
-
 def _tagged_rows(path, columns):
     """The words and tags of a file with a word a line, and empty ones between them."""
     if not all(str(column).isdecimal() and int(column) > 0 for column in columns):
         raise CorpusError(f"columns of {path} should be numbers, received {columns}")
     # The word is in the first column if only that of tags is given.
     places, count = [int(column) - 1 for column in (1, *columns)[-2:]], 0
+    separator = ""
     for lines in paragraphs(path):
         rows = []
         for number, line in lines:
             # Not split(), which takes no-break spaces, too.
-            cells = re.split("\t" if "\t" in line else " +", line.strip(" "))
+            separator = separator or ("\t" if "\t" in line else " +")
+            cells = re.split(separator, line.strip(" "))
             count = count or len(cells)
             if len(cells) != count or count <= max(places):
                 raise CorpusError(
@@ -187,7 +192,7 @@ def _table(kind, rows, columns, languages, place, named=False):
                 )
             yield number, [row[place] for place in places]
 
-    return Source(place, cells(), _codes(chosen))
+    return Source(place, cells(), _codes(chosen), table=True)
 
 
 def _tsv(path):
@@ -233,10 +238,21 @@ def _records(records):
     """The rows of objects, the names of the first one before them."""
     names = list[Any]()
     for number, record in records:
+        if not isinstance(record, Mapping):
+            raise TypeError(
+                f"row {number:,} must be a dict. Received: {describe(record)}"
+            )
+        record = _inner(record)
         if not names:
             names = list(record)
             yield number, names
         yield number, [record.get(name) for name in names]
+
+
+def _inner(record):
+    """The languages of Hugging Face's `{"translation": {"en": …, "de": …}}`."""
+    inner = record.get("translation")
+    return inner if isinstance(inner, Mapping) else record
 
 
 def choose_columns(
@@ -247,8 +263,7 @@ def choose_columns(
     place: Any,
 ) -> list[Any]:
     """Chooses the columns of a table: those given, or those with a kind's names."""
-    known = [languages, *kind.columns] if languages else kind.columns
-    wanted = [columns] if columns else known
+    wanted = [columns] if columns else _known(kind, languages)
     for chosen in wanted:
         fits = len({*chosen}) == len(kind.columns[0])
         if fits and all(names.count(name) == 1 for name in chosen):
@@ -258,6 +273,11 @@ def choose_columns(
         f"{_joined(names)[:200]}. Choose {len(kind.columns[0])} (--columns, columns=): "
         "names, or numbers if the first line is a row"
     )
+
+
+def _known(kind, languages):
+    """The names that columns, or suffixes of files, may have."""
+    return [languages, *kind.columns] if languages else kind.columns
 
 
 def _joined(names):
@@ -277,14 +297,16 @@ def _python_source(kind, data, columns, languages):
     names = data if isinstance(data, Mapping) else getattr(data, "columns", None)
     names = getattr(data, "column_names", names)  # Hugging Face's
     width = len(kind.columns[0])
+    if names is not None and "translation" in names and not columns:
+        column = as_list(data["translation"])
+        if column and isinstance(column[0], Mapping):
+            data, names = column, None
     if names is not None:
         chosen = choose_columns(kind, list(names), columns, languages, "the table")
         sides = [as_list(data[name]) for name in chosen]
     elif isinstance(data, (list, tuple)) and data and isinstance(data[0], Mapping):
         rows = _records(enumerate(data))
         return _table(kind, rows, columns, languages, "the data", named=True)
-    elif columns:
-        raise _no_table(columns, "the data")
     elif width == 1:
         sides, chosen = [as_list(data)], ()
     elif isinstance(data, tuple) and len(data) == width:
@@ -296,7 +318,8 @@ def _python_source(kind, data, columns, languages):
             f"columns should be equally long, received {_joined(map(len, sides))}"
         )
     codes = _codes(chosen) if chosen else codes
-    return Source("the data", enumerate(zip(*sides, strict=True)), codes)
+    rows = enumerate(zip(*sides, strict=True))
+    return Source("the data", rows, codes, table=names is not None)
 
 
 def _checked_rows(kind, data, width):

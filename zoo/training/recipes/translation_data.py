@@ -91,7 +91,7 @@ class UserPairs:
     card: dict[str, Any] = {}  # the run adds what it says of own text
 
     def __init__(self, run: Any):
-        self.run, self.text = run, run.text
+        self.text = run.text
         self.languages = self.text.languages
         self.validation = {"valid": _as_set(self.text.valid, VALIDATION_SENTENCES)}
         name = "valid" if self.text.test is None else "test"
