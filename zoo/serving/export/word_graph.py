@@ -28,7 +28,7 @@ def sentence_words(text: Tensor) -> Any:
 
     RE2 has no lookaround, so characters that are put into the text show where words end
     and where an "n't" begins. Two things differ: U+FDD0 to U+FDD2 become U+FFFD, and
-    letters and digits are those of TensorFlow's version of Unicode.
+    letters newer than TensorFlow's version of Unicode are signs.
     """
     text = tensorflow_text.normalize_utf8(valid_text(text), "NFC")
     text = tf.strings.regex_replace(text, f"[{_END}{_NEGATION}{_CUT}]", "\ufffd")
