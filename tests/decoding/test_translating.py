@@ -192,3 +192,16 @@ def test_bad_values_are_refused_before_any_computation(
     monkeypatch.setattr(BeamSearch, "__call__", None)
     with pytest.raises((ValueError, TypeError), match=message):
         translator.translate(**{"texts": ["a dog"], **arguments})
+
+
+def test_a_model_of_nan_is_reported(translator, texts):
+    readout = translator.backbone.output_layer.kernel
+    values = ops.convert_to_numpy(readout)
+    readout.assign(values * np.nan)
+    try:
+        translator.compile(sampler=BeamSearch(2))
+        with pytest.raises(ValueError, match=r"source_ids\[0\].*finite"):
+            translator.generate(texts[2], max_length=9)
+    finally:
+        translator.compile()
+        readout.assign(values)

@@ -88,6 +88,18 @@ def test_the_start_and_the_first_word_are_the_papers(tokenizer):
         close(logits[b], features @ L_o["kernel"] + L_o["bias"], atol=2e-5)
 
 
+def test_images_of_any_dtype_and_precision(tokenizer):
+    model = task_of(tokenizer, 0.2).backbone
+    given = {"images": IMAGES, "target_ids": np.array([[2, 4], [2, 5], [2, 0]])}
+    wanted = to_numpy(compiled(model)(given))
+    close(compiled(model)({**given, "images": IMAGES.astype("float32")}), wanted)
+    half = ShowAttendTell(**model.get_config() | {"dtype": "mixed_bfloat16"})
+    half.set_weights(model.get_weights())
+    logits = compiled(half)(given)
+    assert keras.backend.standardize_dtype(logits.dtype) == "bfloat16"
+    close(keras.ops.cast(logits, "float32"), wanted, atol=0.1, rtol=0.1)
+
+
 @pytest.mark.once
 def test_another_encoder_can_be_passed():
     """A Keras model, saved in the configuration and trained with the rest."""
@@ -207,3 +219,35 @@ def test_hard_attention_is_trained_by_its_estimator(tokenizer):
     assert sum(task.score(IMAGES, TEXTS)) > 0.6 * before
     assert float(to_numpy(task.baseline.value)) < 0
     assert same_config(task).get_config()["entropy"] == 0.002
+
+
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        (lambda x: x.score(IMAGES, TEXTS[:2]), "3 sources and 2 targets"),
+        (lambda x: x.align(IMAGES[0], [TEXTS[0]]), "one source and one target"),
+        (
+            lambda x: x.caption(IMAGES, max_length=3, min_length=4),
+            "exceed `max_length`",
+        ),
+        (lambda x: x.backbone.encode(IMAGES[:, :8]), r"\(None, 16, 24, 3\)"),
+        (lambda x: type(x)(x.backbone).caption(IMAGES), "needs a preprocessor"),
+        (
+            lambda x: type(x)(
+                x.backbone,
+                ShowAttendTellCaptionerPreprocessor(
+                    x.preprocessor.tokenizer, (8, 8, 3)
+                ),
+            ),
+            r"`image_shape` must be that.*\(8, 8, 3\)",
+        ),
+        (
+            lambda x: type(x)(ShowAttendTell(10, annotation_dim=4, attention_dim=5)),
+            "must read images.*ShowAttendTell of text",
+        ),
+        (lambda x: type(x)(x.backbone, reward=-1), "`reward` must be 0 or above"),
+    ],
+)
+def test_wrong_input(use, message, tokenizer):
+    with pytest.raises(ValueError, match=message):
+        use(task_of(tokenizer))

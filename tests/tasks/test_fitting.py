@@ -91,6 +91,8 @@ def table(names, columns):
 FORMS = {
     "columns": lambda names, columns: columns,
     "arrays": lambda names, columns: map(np.array, columns),
+    "pairs": lambda names, columns: [[*zip(*columns, strict=True)]],
+    "generator": lambda names, columns: [(batch for batch in halves(columns))],
     "a dict": lambda names, columns: [dict(zip(names, columns, strict=True))],
     "a table": lambda names, columns: [table(names, columns)],
     "its columns": lambda names, columns: [
@@ -111,6 +113,8 @@ def cases():
                 continue  # its rows are of unlike lengths
             if kind == "classifier" and form == "batched":
                 continue  # names of classes are strings
+            if kind == "language_model" and form == "pairs":
+                continue  # it has one column
             under_each = kind == "translator" and form in ("columns", "PyDataset")
             yield (kind, form) if under_each else once(kind, form)
 
@@ -127,6 +131,7 @@ def arrays_of(task, kind, columns):
     return prepare(x)
 
 
+@pytest.mark.filterwarnings("ignore:.*ran out of data")
 @pytest.mark.parametrize(("kind", "form"), [*cases()])
 def test_every_form_is_trained_and_validated_on(kind, form, tasks):
     task, (names, columns) = tasks[kind], zip(*COLUMNS[kind], strict=True)
@@ -136,7 +141,7 @@ def test_every_form_is_trained_and_validated_on(kind, form, tasks):
     if len(held_out) == 1:
         [held_out] = held_out
     options = {"batch_size": 2, "validation_batch_size": 2}
-    options = {} if "PyDataset" in form or form == "batched" else options
+    options = {} if "PyDataset" in form or form in ("batched", "generator") else options
     options |= {"validation_data": held_out, "shuffle": False, "verbose": 0}
     history = task.fit(*FORMS[form](names, columns), **options).history
     assert history["loss"][0] == pytest.approx(loss, rel=1e-5)
@@ -163,13 +168,42 @@ def test_texts_have_weights(kind, tasks):
     wanted = keras.Model.test_on_batch(task, x, y, weights)[0]
     ways = [(columns, {"sample_weight": WEIGHTS})]
     if len(columns) == 2:
+        ways.append(([(*columns, WEIGHTS)], {}))
+        ways.append(([[*zip(*columns, WEIGHTS, strict=True)]], {}))
         ways.append(([Batches([(*columns, WEIGHTS)])], {}))
         if kind == "translator":
             ways.append(([of_tensors([*columns, WEIGHTS], 4)], {}))
     for args, options in ways:
         found = task.evaluate(*args, **options, verbose=0)[0]
         assert found == pytest.approx(wanted, rel=1e-5)
+        found = task.fit(*args, **options, batch_size=4, verbose=0).history["loss"]
+        assert found == [pytest.approx(wanted, rel=1e-5)]
+        if isinstance(args[0], (list, tuple)):
+            found = float(task.train_on_batch(*args, **options)[0])
+            assert found == pytest.approx(wanted, rel=1e-5)
     assert wanted != pytest.approx(keras.Model.test_on_batch(task, x, y, *made)[0])
+
+
+@pytest.mark.once
+def test_classes_have_weights(tasks):
+    task, columns = tasks["classifier"], [c for _, c in COLUMNS["classifier"]]
+    x, y = arrays_of(task, "classifier", columns)
+    wanted = keras.Model.test_on_batch(task, x, y, np.where(y == 1, 3.0, 1.0))[0]
+    options = {"class_weight": {1: 3.0}}
+    found = task.fit(*columns, **options, verbose=0).history["loss"]
+    assert [*found, task.train_on_batch(*columns, **options)[0]] == [
+        pytest.approx(wanted, rel=1e-5)
+    ] * 2
+    for kind, key in (
+        ("classifier", "bad"),
+        ("classifier", 99),
+        ("tagger", 1),
+        ("translator", 1),
+        ("language_model", 1),
+    ):
+        with pytest.raises(ValueError, match="classifier alone. Received.*=.*: 3.0"):
+            columns = [column for _, column in COLUMNS[kind]]
+            tasks[kind].fit(*columns, class_weight={key: 3.0}, verbose=0)
 
 
 @pytest.mark.once

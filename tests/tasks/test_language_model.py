@@ -4,10 +4,10 @@ import keras
 import numpy as np
 import pytest
 
-from tests.harness import close, compiled, randomize, same_config, to_numpy
+from tests.harness import close, compiled, gradients, randomize, same_config, to_numpy
 from tests.layers import reference
 from tests.marks import once
-from zoo.decoding.word_methods import document_scores
+from zoo.decoding.word_methods import document_scores, score_rows
 from zoo.models import RecurrentCausalLM, RecurrentLM, RecurrentLMPreprocessor
 from zoo.text import WordTokenizer
 
@@ -117,6 +117,50 @@ def test_the_papers_size():
     assert known.count_params() == 1000 * 150 + lstm + 301 * 1000
     sizes = (known.embedding_dim, known.hidden_dim, known.num_layers, known.cell)
     assert sizes == (150, 300, 1, "lstm")
+
+
+@pytest.mark.parametrize("cell", ["lstm", once("gru"), "lstmn"])
+def test_word_by_word_it_is_the_whole(cell):
+    """More padding, steps and scores, and the gradients of steps."""
+    task, real = task_of(cell), IDS > 0
+    model = task.backbone
+    run, step = compiled(model), compiled(model.step)
+    logits = to_numpy(run({"token_ids": IDS}))
+    wider = to_numpy(run({"token_ids": np.pad(IDS, ((0, 0), (0, 3)))}))
+    close(wider[:, :5][real], logits[real])
+    stepped, states = [], model.start(3, 5)
+    for t in range(5):
+        found, states = step(IDS[:, t], states)
+        stepped.append(to_numpy(found).astype("float64"))
+    close(np.stack(stepped, 1)[real], logits[real])
+    logs = np.stack(stepped, 1)
+    logs -= np.log(np.exp(logs).sum(-1, keepdims=True))
+    rows = [[4, 5, 6, 7], [8, 4]]  # of `IDS`, behind the end token
+    close(
+        score_rows(task, rows),
+        [
+            sum(logs[b, t, x] for t, x in enumerate([*row, 3]))
+            for b, row in enumerate(rows)
+        ],
+    )
+
+    def stepwise():
+        states, total = model.start(2, 3), 0.0
+        for t in range(3):
+            found, states = model.step(IDS[:2, t], states)
+            total += keras.ops.sum(keras.ops.square(found))
+        return total
+
+    def whole():
+        found = model({"token_ids": IDS[:2, :3]}, training=True)
+        return keras.ops.sum(keras.ops.square(found))
+
+    variables = model.trainable_variables
+    for a, b in zip(
+        gradients(variables, whole)[1], gradients(variables, stepwise)[1], strict=True
+    ):
+        close(a, b, atol=1e-4, rtol=1e-4)
+        assert np.abs(b).max() > 0
 
 
 @pytest.mark.parametrize("cell", ["lstm", *map(once, [*CELLS[1:], "lstmn"])])

@@ -2,14 +2,10 @@ import json
 
 import numpy as np
 import pytest
+from keras import ops
 
 import zoo
-from tests.harness import (
-    close,
-    compiled,
-    randomize,
-    to_numpy,
-)
+from tests.harness import close, compiled, gradients, randomize, to_numpy
 from tests.layers import reference
 from zoo.models import BiRNNTagger, BiRNNWords
 from zoo.text import TaggerPreprocessor
@@ -82,6 +78,27 @@ def test_padding_changes_nothing(backbone):
     close(to_numpy(call(wider))[:, :5][REAL], logits[REAL])
     turned = {name: ids[::-1].copy() for name, ids in INPUTS.items()}
     close(to_numpy(call(turned))[::-1][REAL], logits[REAL])
+
+
+def test_each_variable_has_a_gradient(backbone):
+    """Along it, the loss rises as its finite difference does."""
+    variables, step = backbone.trainable_variables, 1e-3
+
+    def loss():
+        return ops.sum(ops.sin(backbone(INPUTS)))
+
+    _, found = gradients(variables, loss)
+    for gradient, variable in zip(found, variables, strict=True):
+        assert np.abs(gradient).max() > 0, variable.path
+    values = backbone.get_weights()
+    size = np.sqrt(sum((x**2).sum() for x in found))
+    sides = []
+    for sign in (1, -1):
+        for x, value, gradient in zip(variables, values, found, strict=True):
+            x.assign(value + sign * step / size * gradient)
+        sides.append(float(to_numpy(loss())))
+    backbone.set_weights(values)
+    assert (sides[0] - sides[1]) / (2 * step) == pytest.approx(size, rel=1e-2)
 
 
 def test_words_are_forgotten_in_training_alone():

@@ -233,8 +233,8 @@ class BeamSearch(Search):
 
         Returns:
             int (B, T): the start token, then the translation, padded with 0; without a
-            translation if the source is empty, or if a graph, which raises no error,
-            found none.
+            translation if the source is empty; -1 in a graph, which raises no error, if
+            none was found.
 
         Raises:
             ValueError: if T has no room for `min_length`, or for other stop tokens.
@@ -261,6 +261,7 @@ class BeamSearch(Search):
             return ops.cast(inputs["target_ids"], "int32")
         # A row without a source ends at once, like a full one.
         limits = ops.where(real, limits, 1)
-        ids, _ = self(model, source_ids, limits, steps, prefix)
+        ids, scores = self(model, source_ids, limits, steps, prefix)
         ids = ops.where(real[:, None], ids[:, 0], 0 if prefix is None else prefix)
-        return ops.pad(ids, [(0, 0), (1, 0)], constant_values=self.start_id)
+        ids = ops.pad(ids, [(0, 0), (1, 0)], constant_values=self.start_id)
+        return ops.where(scores[:, :1] > LOW / 2, ids, -1)

@@ -1,5 +1,6 @@
 """What `fit` takes, as arrays or batches of arrays; batches of text of like length."""
 
+import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -32,6 +33,9 @@ def read(
             )
         x, y, weights = (*x, None, None)[:3]
         sample_weight = sample_weight if weights is None else weights
+    elif y is None and labelled and _are_pairs(task, x):
+        x, y, *weights = map(list, zip(*x, strict=True))
+        sample_weight = weights[0] if weights else sample_weight
     if are_batches(x):
         if y is not None or sample_weight is not None:
             raise ValueError(
@@ -47,8 +51,9 @@ def read(
 
 
 def are_batches(x: Any) -> bool:
-    """Whether data comes in batches, from a `tf.data.Dataset` or a `PyDataset`."""
-    return hasattr(x, "element_spec") or isinstance(x, keras.utils.PyDataset)
+    """Whether data comes in batches: a TensorFlow or Keras dataset, a generator."""
+    known = (keras.utils.PyDataset, types.GeneratorType)
+    return hasattr(x, "element_spec") or isinstance(x, known)
 
 
 def is_text(task: Any, x: Any) -> bool:
@@ -66,9 +71,30 @@ def _read_batches(task, batches, labelled):
         return batches
     if isinstance(batches, keras.utils.PyDataset):
         return _Preprocessed(batches, of_batch)
+    if isinstance(batches, types.GeneratorType):
+        return (of_batch(batch) for batch in batches)
     parts = keras.tree.flatten(batches.element_spec)
     text = any(part.dtype == "string" for part in parts)
     return map_batches(batches, of_batch) if text else batches
+
+
+def _are_pairs(task, x):
+    """Whether x is a list of texts with their targets or labels, and maybe weights."""
+    rows = x if isinstance(x, list) and len(task.text_columns) == 2 else []
+    sizes = {isinstance(row, (list, tuple)) and len(row) for row in rows}
+    return sizes in ({2}, {3})
+
+
+def check_class_weight(task: Any, class_weight: Any) -> None:
+    """Raises a `ValueError` for weights of what are no classes of a task."""
+    classes = getattr(task.backbone, "classes", ())
+    if class_weight is not None and not {*class_weight} <= {*range(len(classes))}:
+        raise ValueError(
+            "`class_weight` must be a dict of class numbers to weights, for a "
+            f"classifier alone. Received: class_weight={class_weight!r} for "
+            f"{type(task).__name__}"
+            + (f", whose classes are {[*enumerate(classes)]}" if classes else "")
+        )
 
 
 class _Preprocessed(keras.utils.PyDataset):
@@ -111,8 +137,8 @@ def _columns(task, x, y, labelled):
         received = f"columns {table}" if table else f"x={describe(x)}, y={describe(y)}"
         raise ValueError(
             f"{type(task).__name__} takes {' and '.join(names)} as equally long lists "
-            "or arrays, a dict or table with these columns, or batches of them. "
-            f"Received: {received}"
+            f"or arrays,{' a list of pairs,' * (len(names) == 2)} a dict or table with "
+            f"these columns, or batches of them. Received: {received}"
         )
     if sizes[0] < 1:
         raise ValueError(

@@ -9,6 +9,7 @@ from keras import ops
 from zoo.tasks.fit_inputs import (
     ByLength,
     are_batches,
+    check_class_weight,
     is_text,
     read,
     trimmed,
@@ -26,9 +27,10 @@ class TextFitMixin:
     given as
 
     - lists, NumPy arrays or columns of a table: `fit(sources, targets)`;
+    - a list of pairs, or of triples with the weight of each;
     - a dict, a pandas or a Hugging Face table, with columns named by `text_columns`;
-    - batches of any of these, from a `tf.data.Dataset` or a `keras.utils.PyDataset`; a
-      batch may be a tuple, as a third its weights, one number a text.
+    - batches of any of these, from a `tf.data.Dataset`, a `keras.utils.PyDataset` or a
+      generator; a batch may be a tuple, as a third its weights, one number a text.
 
     `validation_data` is any of them, or a tuple like a batch. What is not batches is
     preprocessed at once. `fit` makes batches of texts of like length of it, in few
@@ -37,7 +39,8 @@ class TextFitMixin:
     are preprocessed one by one, to the preprocessor's lengths.
 
     Ids, a dict of integer arrays or batches of them, are left as they are; a task
-    without a preprocessor takes nothing else.
+    without a preprocessor takes nothing else. `class_weight` is for classifiers alone,
+    by the numbers of their classes.
 
     A `ValueError` tells what can't be taken, before any step.
     """
@@ -153,12 +156,17 @@ class TextFitMixin:
         """`keras.Model.predict`, of what `fit` takes, without labels: logits."""
         return self._run("predict", args, kwargs)
 
+    def train_on_batch(self, *args: Any, **kwargs: Any) -> Any:
+        """`keras.Model.train_on_batch`, of one batch of what `fit` takes."""
+        return self._run("train_on_batch", args, kwargs)
+
     def _run(self, name, args, kwargs):
         # Not the methods of KerasHub, which would preprocess once more.
         method = getattr(keras.Model, name)
         parameters = inspect.signature(method).parameters
         given = inspect.signature(method).bind(self, *args, **kwargs).arguments
         given |= given.pop("kwargs", {})  # Keras's own
+        check_class_weight(self, given.get("class_weight"))
         data = {key: given.pop(key, None) for key in ("x", "y", "sample_weight")}
         first = data["x"][0] if isinstance(data["x"], tuple) else data["x"]
         text = is_text(self, first) and not are_batches(first)

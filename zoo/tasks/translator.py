@@ -4,12 +4,16 @@ from typing import Any
 
 import keras
 import keras_hub
+import numpy as np
 from keras import ops
 
 from zoo.backend import Tensor
+from zoo.decoding.beam_state import LOW
 from zoo.decoding.keras_decoding import KerasDecoder
+from zoo.decoding.search import check_found
 from zoo.decoding.translating import Translating
 from zoo.ids import PAD_ID, START_ID
+from zoo.layers.functional import values_of
 from zoo.tasks.task_base import Generating, TextTask
 
 
@@ -100,6 +104,19 @@ class Translator(Generating, Translating, Seq2SeqTask, keras_hub.models.Seq2SeqL
     task_name = "translate"
     text_columns = ("source", "target")
     text_inputs = 2
+
+    def make_generate_function(self) -> Any:
+        """KerasHub's, which raises the `ValueError` of a search in a graph after it."""
+        function = super().make_generate_function()
+
+        def checked(*args, **kwargs):
+            outputs = function(*args, **kwargs)
+            if (first := values_of(outputs["token_ids"][:, :1])) is not None:
+                found = np.where(first < 0, LOW, 0)
+                check_found(found, range(len(found)), "source_ids")
+            return outputs
+
+        return checked if hasattr(self.sampler, "generate") else function
 
     def generate_step(
         self, inputs: Tensor, stop_token_ids: list[int] | None = None
