@@ -164,6 +164,7 @@ def test_an_empty_record_keeps_its_shape(tokens, source):
         ({"alignment": [[float("nan"), 0.5]] * 3}, "finite numbers"),
         ({"text": None}, "must be strings"),
         ({"tokens": [1, 2, 3]}, "must be strings"),
+        ({"tokens": "abc"}, "tokens in lists"),
         ({"score": "high"}, r"`score` must be .* shape \(\)"),
         ({"windows": None}, "`focus` and `windows` go together"),
         ({"windows": [[0, 2]] * 3}, "`windows` must be source positions"),

@@ -85,8 +85,9 @@ class Translation:
         try:
             record = cls(**json.loads(text))
             strings = [record.text, *record.tokens, *record.source_tokens]
-            if not all(isinstance(x, str) for x in strings):
-                raise ValueError("text and tokens must be strings")
+            lists = {type(record.tokens), type(record.source_tokens)} == {list}
+            if not lists or not all(isinstance(x, str) for x in strings):
+                raise ValueError("text and tokens must be strings, tokens in lists")
             return dataclasses.replace(record, **record._read_arrays())
         except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(

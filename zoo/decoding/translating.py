@@ -70,9 +70,9 @@ class Translating(BatchDecoder):
             return_details: whether to return records instead of strings.
             batch_size: sentences decoded together. It never changes a result.
             min_length: minimum pieces of a translation, the end token included.
-            prefix: the beginning of the translations: a str, or a list of one for each
-                text, "" for none. Its log-probability counts, and the default
-                `max_length` starts at its end. A blank text's prefix is unused.
+            prefix: the beginning of the translations, in whole words: a str, or a list
+                of one for each text, "" for none. Its log-probability counts, and the
+                default `max_length` starts at its end. A blank text's prefix is unused.
             banned: pieces to avoid (except in a prefix), as in a record's `tokens` or
                 as words, "Hund" for "▁Hund". A word can still be spelled with smaller
                 pieces. "<unk>" can be banned too.
@@ -105,7 +105,7 @@ class Translating(BatchDecoder):
         """
         preprocessor = needed_preprocessor(self, "`translate`")
         single, texts = isinstance(texts, str), check_texts(texts)
-        banned_ids = read_banned(preprocessor, banned) if banned != () else ()
+        banned_ids = read_banned(preprocessor, banned)
         search = self.search_class(
             beam_size,
             length_penalty,

@@ -104,7 +104,7 @@ def pad_batch(rows: Rows, batch_size: int, length: int | None = None) -> np.ndar
     `batch_size`. Images are stacked instead, and the first of them fills the batch up.
     """
     height = max(min(1 << (len(rows) - 1).bit_length(), batch_size), len(rows))
-    if height and getattr(rows[0], "ndim", 1) > 1:
+    if height and is_image(rows[0]):
         return np.stack([*rows, *[rows[0]] * (height - len(rows))])
     if length is None:
         length = bucket(max(map(len, rows)))
