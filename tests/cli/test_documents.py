@@ -1,7 +1,8 @@
-"""The commands that the documents show are ones that zoo takes."""
+"""The commands that the documents show are ones that zoo and pip take."""
 
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.backend_free
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")]
 BLOCK = re.compile(r"^    .*(?:\n    .*)*", re.MULTILINE)
+EXTRAS = re.compile(r"(?:\"\.|attention-zoo|\.whl)\[([\w,-]+)\]")
 COMMAND = re.compile(r"(?:^|(?<!cd)\s)zoo((?: (?!\\)[^&;|#\n]*)?)(?= *(?:[&;|#\n]|$))")
 
 
@@ -54,3 +56,16 @@ def test_a_command_is_taken(words, monkeypatch):
 
 def test_there_are_commands():
     assert len(SHOWN) > 30
+
+
+def test_the_extras_of_install_commands_exist():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    shown = {
+        (page.name, extra)
+        for page in PAGES
+        for extras in EXTRAS.findall(page.read_text("utf-8"))
+        for extra in extras.split(",")
+    }
+    assert len(shown) > 10
+    known = project["optional-dependencies"]
+    assert not [each for each in shown if each[1] not in known]

@@ -1,5 +1,6 @@
 """The page docs/reproduction.md, from the presets' figures and the study's runs."""
 
+import collections
 import json
 import math
 
@@ -10,7 +11,15 @@ from tools.papers.arms import ARMS, EPOCHS, SEEDS, plan
 from tools.papers.claims import CLAIMS
 from tools.papers.counts import measure_of
 from tools.papers.pictures import draw, pictures, runs_of
-from tools.papers.significance import LEAST, POWER, SURE, UNDECIDED, verdict
+from tools.papers.significance import (
+    FAILS,
+    HOLDS,
+    LEAST,
+    POWER,
+    SURE,
+    UNDECIDED,
+    verdict,
+)
 from tools.papers.study_table import read
 
 PAGE = ROOT / "docs" / "reproduction.md"
@@ -46,9 +55,9 @@ def page(presets, results, failed):
     """
     parts = [
         "# What reproduces",
-        "For readers who ask whether the papers' claims hold for models that one CPU "
-        "can train: verdicts first, then the figures. What holds at the papers' sizes "
-        "need not hold here, nor the reverse.",
+        "Do the papers' claims hold for models that one CPU can train? Verdicts first, "
+        "then the figures. A claim that holds at the paper's size may fail here, and "
+        "the reverse.",
         "## The papers' claims",
         _method(),
         claims(results),
@@ -63,24 +72,30 @@ def page(presets, results, failed):
 
 def _method():
     return (
-        f"Each claim is tested on [{SEEDS} seeds an arm](#several-seeds). The error of "
-        "a difference has two parts, over seeds and over the test's sentences "
-        f"(`tools/papers/significance.py`); ± is the {1 - SURE:.0%} interval. A claim "
-        f"holds, or does not, if p is below {SURE} with {LEAST} seeds or more, so one "
-        "claim in twenty may get a verdict by chance. *Detectable* is the least "
-        f"difference that these seeds find with a chance of {POWER:.0%}."
+        f"Each claim is tested on [{SEEDS} seeds per arm](#several-seeds), that is, per "
+        "model or setting. The error of a difference has two parts, over seeds and over "
+        "the test's sentences (`tools/papers/significance.py`); ± is the "
+        f"{1 - SURE:.0%} interval. A claim holds, or does not, if p is below {SURE} "
+        f"with {LEAST} seeds or more, so one claim in twenty may get a verdict by "
+        "chance. *Detectable* is the least difference that these seeds find with a "
+        f"chance of {POWER:.0%}."
     )
 
 
 def claims(results):
-    """The table of verdicts."""
-    rows = []
+    """How many claims hold, and the table of verdicts."""
+    rows, counts = [], collections.Counter()
     for claim in CLAIMS:
         told, estimates = verdict(claim.study, results)
+        counts[told] += 1
         figures_ = figures(claim.study, estimates, told)
         rows.append([claim.text, claim.source, f"**{told}**: {figures_}"])
     heads = ["claim", "source", "verdict"]
-    return markdown.table(heads, rows, numbers_from=None)
+    table = markdown.table(heads, rows, numbers_from=None)
+    return (
+        f"Of {len(CLAIMS)} claims {counts[HOLDS]} hold, {counts[FAILS]} do not hold and "
+        f"{counts[UNDECIDED]} are undecided.\n\n{table}"
+    )
 
 
 def figures(contrasts, estimates, told):

@@ -147,12 +147,10 @@ def presets_table(cards: Sequence[Card], root: str = "..") -> str:
         cards: the presets.
         root: relative path of the repository from the page's folder, for its links.
     """
-    heads = "preset|paper|task|parameters|size|licence|scores|training|CPU speed"
+    heads = "preset|paper|task|parameters|size|licence|scores|CPU speed"
     names = tuple(heads.split("|"))
     rows = [names, ("---",) * len(names)]
     for card in cards:
-        # The machine without its software: "2 CPU cores".
-        machine = card.machine.split(", Keras")[0].replace(" (x86_64)", "")
         row = (
             f"[`{card.name}`]({root}/savedmodels/{card.name})",
             f"[{short_paper(card)}]({card.paper['url']})",
@@ -161,7 +159,6 @@ def presets_table(cards: Sequence[Card], root: str = "..") -> str:
             format_bytes(card.bytes),
             card.license,
             _scores(card),
-            f"{card.training_time}, {machine}",
             _speed(card),
         )
         rows.append(row)
