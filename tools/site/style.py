@@ -37,6 +37,15 @@ TICS = {
     r"\bturned round\b": "reversed, transposed",
     r"\bgoes off\b": "ends",
     r"\bin no other direction\b": "only",
+    r"\b(?:sentence|word|row|seed|text) a (?:line|row|arm)\b": "a sentence per line",
+    r"\ban (?:equation|example|epoch) each\b": "one … per …",
+    r"\ban? (?:recipe|program|test|model) of (?:your|its) own\b": "your own …",
+    r"\b(?:does|do) without\b": "needs no",
+    r"\bbut for the\b": "except",
+    r"\bhalf way\b": "halfway",
+    r"\bthan (?:that|the one) of\b": "than … in …",
+    r"\bnormalisation stands\b": "comes",
+    r"\bWhat limits it\b": "The limit",
 }
 
 
