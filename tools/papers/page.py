@@ -72,9 +72,9 @@ def page(presets, results, failed):
 
 def _method():
     return (
-        f"Each claim is tested on [{SEEDS} seeds per arm](#several-seeds), that is, per "
-        "model or setting. The error of a difference has two parts, over seeds and over "
-        "the test's sentences (`tools/papers/significance.py`); ± is the "
+        f"Each claim is tested on [{SEEDS} seeds per arm](#several-seeds), that is, "
+        "per model or setting. The error of a difference has two parts, over seeds and "
+        "over the test's sentences (`tools/papers/significance.py`); ± is the "
         f"{1 - SURE:.0%} interval. A claim holds, or does not, if p is below {SURE} "
         f"with {LEAST} seeds or more, so one claim in twenty may get a verdict by "
         "chance. *Detectable* is the least difference that these seeds find with a "
@@ -93,8 +93,8 @@ def claims(results):
     heads = ["claim", "source", "verdict"]
     table = markdown.table(heads, rows, numbers_from=None)
     return (
-        f"Of {len(CLAIMS)} claims {counts[HOLDS]} hold, {counts[FAILS]} do not hold and "
-        f"{counts[UNDECIDED]} are undecided.\n\n{table}"
+        f"Of {len(CLAIMS)} claims {counts[HOLDS]} hold, {counts[FAILS]} do not hold "
+        f"and {counts[UNDECIDED]} are undecided.\n\n{table}"
     )
 
 
