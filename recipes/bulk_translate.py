@@ -4,20 +4,23 @@
     python recipes/bulk_translate.py luong_local corpus.en --output corpus.de
 
 The input has a sentence a line, in UTF-8. The output has the same lines in the same
-order, and appears once all of it is translated. Each worker is an actor that loads the
-preset once; if it dies, Ray starts another one, which translates its lines again. Only
-the machine where the command is given needs the file; the others of a cluster
-(--address) need zoo and the preset. Split a file whose translation takes days.
+order, and appears once all of it is translated; the same command continues a run that
+was stopped. Each worker is an actor that loads the preset once; if it dies, Ray starts
+another one, which translates its lines again. Only the machine where the command is
+given needs the file; the others of a cluster (--address) need zoo and the preset.
 """
 
 import argparse
+import contextlib
+import hashlib
 import importlib.util
 import itertools
+import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import zoo
 from zoo import presets
@@ -31,7 +34,7 @@ from zoo.cli.common import (
     exit_code,
     given,
 )
-from zoo.files import atomic_write
+from zoo.files import lock, name_file_in_errors, sha256
 from zoo.presets.card import digest
 
 ATTEMPTS = 3  # workers that a part may cost
@@ -59,23 +62,60 @@ def _parser():
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Writes the translation of a file."""
+    """Writes the translation of a file, resuming a run that was stopped."""
     if importlib.util.find_spec("ray") is None:
         raise BadInput("this needs Ray: pip install 'attention-zoo[ray]'")
-    if Path(arguments.output).resolve() == Path(arguments.input).resolve():
-        raise BadInput(f"--output must be another file. Received: {arguments.output}")
+    source, output = Path(arguments.input), Path(arguments.output)
+    if output.is_dir() or output.resolve() == source.resolve():
+        raise BadInput(f"--output must be another file. Received: {output}")
     folder = presets.locate(arguments.preset)
     if Path(arguments.preset).is_dir():
         arguments.preset = str(folder.resolve())
+    arguments.backend = arguments.backend or os.environ.get("KERAS_BACKEND")
 
-    with Path(arguments.input).open(encoding="utf-8", newline="\n") as lines:
+    with source.open(encoding="utf-8", newline="\n") as lines:
+        for _ in lines:  # what isn't UTF-8 is found before any work
+            pass
+        lines.seek(0)
+        preset = digest(folder)
+        identity = [preset, sha256(source), given(arguments, SEARCH), arguments.backend]
+        with unfinished(output, identity) as file:
+            skip_finished(file, lines)
+            for part in translate(parts(lines), preset, arguments):
+                with name_file_in_errors(output):
+                    file.write("".join(f"{line}\n" for line in part).encode())
+                    file.flush()
 
-        def write(aside):
-            with Path(aside).open("w", encoding="utf-8", newline="\n") as file:
-                for part in translate(parts(lines), digest(folder), arguments):
-                    file.writelines(f"{line}\n" for line in part)
 
-        atomic_write(arguments.output, write)
+@contextlib.contextmanager
+def unfinished(output: Path, identity: Any) -> Iterator[IO[bytes]]:
+    """Opens the file of a run that was stopped, or a new one; it becomes the output."""
+    key = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:8]
+    path = output.with_name(f"{output.name}.{key}.part")
+    with path.open("a+b") as file:
+        try:
+            descriptor = lock(path)
+        except BlockingIOError:
+            raise BadInput(f"another run is writing {output}") from None
+        try:
+            yield file
+            os.fsync(file.fileno())
+            path.replace(output)
+        finally:
+            os.close(descriptor)
+            if path.exists() and not path.stat().st_size:
+                path.unlink()
+
+
+def skip_finished(file: IO[bytes], lines: Iterator[str]) -> None:
+    """Skips lines whose translations are in a file, which keeps whole parts only."""
+    file.seek(0)
+    end = 0
+    while len(part := list(itertools.islice(file, PART))) == PART:
+        if part[-1].endswith(b"\n"):
+            end = file.tell()
+            list(itertools.islice(lines, PART))
+    file.truncate(end)
 
 
 def parts(lines: Iterable[str], size: int = PART) -> Iterator[list[str]]:
@@ -116,16 +156,26 @@ def translate(
         )
         values = arguments.preset, preset, given(arguments, SEARCH)
         pool = ActorPool([worker.remote(*values) for _ in range(workers)])
-        for part in parts:
-            if not pool.has_free():
-                yield pool.get_next()
-            pool.submit(lambda actor, part: actor.translate.remote(part), part)
-        while pool.has_next():
-            yield pool.get_next()
+        early, due = {}, 0
+        for number, part in _work(pool, parts):
+            early[number] = part
+            while due in early:
+                yield early.pop(due)
+                due += 1
     except ray.exceptions.RayError as error:  # its last line is the most specific
         raise RuntimeError(str(error).strip().splitlines()[-1]) from error
     finally:
         ray.shutdown()
+
+
+def _work(pool, parts):
+    """Yields the number and the translation of each part as soon as it is done."""
+    for numbered in enumerate(parts):
+        if not pool.has_free():
+            yield pool.get_next_unordered()
+        pool.submit(lambda actor, part: actor.translate.remote(*part), numbered)
+    while pool.has_next():
+        yield pool.get_next_unordered()
 
 
 class Worker:
@@ -144,22 +194,22 @@ class Worker:
         self.model, self.search = zoo.load(preset), search
         print(f"worker {os.getpid()} is ready", file=sys.stderr, flush=True)
 
-    def translate(self, lines: list[str]) -> list[str]:
-        """Translates lines; a blank one gives an empty one."""
+    def translate(self, number: int, lines: list[str]) -> tuple[int, list[str]]:
+        """Translates the lines of a part; a blank one gives an empty one."""
         full = [line for line in lines if line.strip()]
         texts = iter(self.model.translate(full, **self.search) if full else ())
         # A translation stays on one line, whatever it contains.
-        return [" ".join(next(texts).split("\n")) if x.strip() else "" for x in lines]
+        done = [" ".join(next(texts).split("\n")) if x.strip() else "" for x in lines]
+        return number, done
 
 
 def _environment(arguments):
     """Environment of a worker: as many threads as cores, whatever the backend."""
     threads = ("OMP_NUM_THREADS", "NPROC")  # of PyTorch, and of XLA under JAX
     threads += ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
-    backend = arguments.backend or os.environ.get("KERAS_BACKEND")
     return {
         **dict.fromkeys(threads, str(arguments.cpus)),
-        **({"KERAS_BACKEND": backend} if backend else {}),
+        **({"KERAS_BACKEND": arguments.backend} if arguments.backend else {}),
         # Workers may share a GPU.
         "TF_FORCE_GPU_ALLOW_GROWTH": "true",
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -79,19 +80,46 @@ def recipe(monkeypatch):
 
     def translate(parts, digest, arguments):
         search = recipe.given(arguments, recipe.SEARCH)
-        yield from map(recipe.Worker(arguments.preset, digest, search).translate, parts)
+        worker = recipe.Worker(arguments.preset, digest, search)
+        yield from (worker.translate(*part)[1] for part in enumerate(parts))
 
     monkeypatch.setattr(recipe, "translate", translate)
+    monkeypatch.setattr(recipe, "PART", 40)
+    monkeypatch.setattr(recipe.parts, "__defaults__", (40,))
     return recipe
 
 
 def test_lines_stay_lines_in_their_order(recipe, preset, lines, tmp_path, monkeypatch):
-    monkeypatch.setattr(recipe, "parts", lambda file: recipe.parts.made(file, 40))
-    recipe.parts.made = load_recipe("bulk_translate").parts
-    output = tmp_path / "out.txt"
-    command = [str(preset), str(tmp_path / "in.txt"), "--output", str(output)]
-    assert recipe.main([*command, *OPTIONS]) == 0
-    assert output.read_text("utf-8").split("\n")[:-1] == expected(preset, lines)
+    """Nor does a run that is stopped lose whole parts, or one that is killed."""
+    output, translate, found = tmp_path / "out.txt", recipe.translate, []
+    command = [str(preset), str(tmp_path / "in.txt"), "--output", str(output), *OPTIONS]
+
+    def stopping(parts, *rest):
+        for part in translate(parts, *rest):
+            found.append(len(part))
+            yield part
+            if len(found) == 2:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(recipe, "translate", stopping)
+    assert recipe.main(command) == 130 and not output.exists()
+    [unfinished] = tmp_path.glob("out.txt.*.part")
+    with unfinished.open("ab") as file:
+        file.write(b"half a part\nhalf a line")
+    assert recipe.main(command) == 0 and found == [40, 40, 40, 30]
+    wanted = expected(preset, lines)
+    assert output.read_text("utf-8").split("\n")[:-1] == wanted
+    assert not unfinished.exists()
+
+
+def test_parts_come_in_their_order_though_they_are_done_in_another(recipe):
+    pool = SimpleNamespace(
+        parts=[], has_free=lambda: len(pool.parts) < 2, has_next=lambda: pool.parts
+    )
+    pool.submit = lambda function, part: pool.parts.append(part)
+    pool.get_next_unordered = lambda: pool.parts.pop()
+    done = list(recipe._work(pool, "abcd"))
+    assert done == [(1, "b"), (2, "c"), (3, "d"), (0, "a")]
 
 
 @pytest.mark.parametrize(
@@ -99,6 +127,8 @@ def test_lines_stay_lines_in_their_order(recipe, preset, lines, tmp_path, monkey
     [
         (["luong_local", "nowhere", "--output", "out"], "nowhere"),
         (["luong_local", "in.txt", "--output", "a/../in.txt"], "another file"),
+        (["luong_local", "latin.txt", "--output", "out"], "utf-8"),
+        (["luong_local", "in.txt", "--output", "a"], "another file"),
         (["luong_local", "in.txt"], "--output"),
         (["luong_local", "in.txt", "--output", "no/out"], "no/out"),
         (["luong_local", "in.txt", "--output", "out", "--workers", "0"], "--workers"),
@@ -110,9 +140,10 @@ def test_bad_input_is_refused(
     monkeypatch.chdir(tmp_path)
     Path("a").mkdir()
     Path("in.txt").write_text("a\n")
+    Path("latin.txt").write_bytes(b"a\n" * 9999 + b"\xe9\n")
     assert recipe.main(arguments) != 0
     assert message in capsys.readouterr().err
-    assert sorted(os.listdir()) == ["a", "in.txt"]
+    assert sorted(os.listdir()) == ["a", "in.txt", "latin.txt"]
 
 
 def test_without_ray_the_extra_is_named(recipe, monkeypatch, capsys):
