@@ -79,6 +79,8 @@ class Optimizer:
                 above_zero(name, value)
         for name in ("warmup", "constant_epochs"):
             integer(name, getattr(self, name), 0)
+        if (steps := self.options.get("gradient_accumulation_steps")) is not None:
+            integer("gradient_accumulation_steps", steps, 2)
         if self.schedule in ("inverse_sqrt", "noam") and not self.warmup:
             raise ValueError(
                 f'`warmup` must be at least 1 for "{self.schedule}". Received: 0'

@@ -142,7 +142,11 @@ def test_every_key_that_is_listed_takes_its_own_value():
         ("batch.batch_size=0", "batch: `batch_size` must be a positive integer"),
         ("loss.smoothing=1.5", r"loss: `smoothing` must be in \[0, 1\)"),
         ("loss.smoothing=NaN", "loss.smoothing: must be"),
-        ("model.hidden_dim=x", "model: "),
+        ("model.hidden_dim=-3", "model: `hidden_dim` must be a positive integer"),
+        ("model.bidirectional=no", "--set model.bidirectional: must be bool"),
+        ("model.dropout=true", "--set model.dropout: must be float"),
+        ("optimizer.options.amsgrad=1", "amsgrad: must be bool"),
+        ("optimizer.options.gradient_accumulation_steps=2.5", "an integer from 2"),
         ("model.attention=globl", "model: `attention` must be one of .*'globl'"),
     ],
 )

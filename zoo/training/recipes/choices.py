@@ -125,21 +125,29 @@ def _keys(prefix, value, arguments):
         key, inner = f"{prefix}{name}", getattr(value, name)
         if dataclasses.is_dataclass(inner):
             kinds |= _keys(f"{key}.", inner, arguments)
-        elif isinstance(inner, dict):  # the class checks the values
-            names = [*inner, *arguments.get(key, ())]
-            kinds |= {f"{key}.{name}": Any for name in names}
+        elif typing.get_origin(hint) is dict:
+            kind = typing.get_args(hint)[1]
+            entries = {**inner, **arguments.get(key, {})}
+            kinds |= {f"{key}.{k}": _kind(v, kind) for k, v in entries.items()}
         else:
             kinds[key] = hint
     return kinds
 
 
 def _arguments(cls, reserved):
-    """The names of the arguments of a class that can be set."""
+    """The arguments of a class that can be set, with their defaults."""
     # `__init__`: Keras's classes hide it behind a `__new__` that takes anything.
     _, *parameters = inspect.signature(cls.__init__).parameters.values()
     reserved = (*reserved, "name", "dtype")
-    names = [p.name for p in parameters if p.default is not p.empty]
-    return [name for name in names if name not in reserved]
+    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+    return {k: v for k, v in defaults.items() if k not in reserved}
+
+
+def _kind(default, hint):
+    """The type of an argument, as its default shows it: "no" must not be true."""
+    if isinstance(default, (bool, int, float, str)):
+        return type(default)
+    return hint | None if default is None and hint is not Any else hint
 
 
 def _read(key, text, hint):
