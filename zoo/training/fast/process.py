@@ -99,7 +99,7 @@ def start_backend(devices: bool = True, presets_only: bool = False) -> None:
 def start_tensorflow(devices: bool = True) -> None:
     """Imports TensorFlow quietly, if it is installed; `devices` as in `start_backend`.
 
-    TensorBoard's logs and Keras's seeds use it under other backends, too.
+    Keras's seeds use it under other backends, too.
     """
     with quiet_start(), contextlib.suppress(ImportError):
         import tensorflow
@@ -168,8 +168,15 @@ def _keep_programs():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:
         return
-    if folder.stat().st_mode & 0o022 or not os.access(folder, os.W_OK):
+    found = folder.stat()
+    user = getattr(os, "getuid", lambda: found.st_uid)()  # Windows has none
+    if found.st_uid != user or found.st_mode & 0o022 or not os.access(folder, os.W_OK):
         return  # whoever can write there could run code here
+    for program in folder.glob("*-cache"):
+        # A process killed while writing one leaves no time of its use, without which
+        # JAX keeps no more programs.
+        if not Path(f"{str(program).removesuffix('cache')}atime").exists():
+            program.unlink(missing_ok=True)
     for name, value in {
         "JAX_COMPILATION_CACHE_DIR": str(folder),
         "JAX_COMPILATION_CACHE_MAX_SIZE": str(2**30),  # the least recently used go
