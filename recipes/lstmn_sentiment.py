@@ -161,15 +161,16 @@ def copy_vectors(path: str, words: list[str], layer: Any) -> int:
     table = keras.ops.convert_to_numpy(layer.embeddings).copy()
     dimension, found = table.shape[1], set()
     with Path(path).open(encoding="utf-8", errors="replace", newline="\n") as file:
-        for number, line in enumerate(file, start=1):
-            word, *numbers = line.rstrip("\n ").rsplit(" ", dimension)
-            if len(numbers) != dimension:
-                raise ConfigurationError(
-                    f"{path}, line {number}: a vector must have {dimension} numbers"
-                )
-            if word in rows:
-                table[rows[word]] = numbers
-                found.add(word)
+        try:
+            for number, line in enumerate(file, start=1):  # noqa: B007
+                word, *numbers = line.rstrip("\n ").rsplit(" ", dimension)
+                if len(numbers) != dimension:
+                    raise ValueError(f"a vector must have {dimension} numbers")
+                if word in rows:
+                    table[rows[word]] = numbers
+                    found.add(word)
+        except ValueError as error:
+            raise ConfigurationError(f"{path}, line {number}: {error}") from error
     layer.embeddings.assign(table)
     return len(found)
 

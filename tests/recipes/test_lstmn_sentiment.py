@@ -18,6 +18,7 @@ def test_vectors_are_copied_and_other_rows_stay(tmp_path):
     assert copy_vectors(path, ["a", "cat", ". ."], layer) == 2
     after = keras.ops.convert_to_numpy(layer.embeddings)
     np.testing.assert_allclose(after, [before[0], [5, 0.6], [3, 4]])
-    path.write_text("dog 1 2\ncat 1\n", "utf-8")
-    with pytest.raises(ConfigurationError, match="line 2: .* 2 numbers"):
-        copy_vectors(path, ["cat"], layer)
+    for line, message in (("cat 1", "2 numbers"), ("cat 1 x", "could not convert")):
+        path.write_text(f"dog 1 2\n{line}\n", "utf-8")
+        with pytest.raises(ConfigurationError, match=f"line 2: .*{message}"):
+            copy_vectors(path, ["cat"], layer)
