@@ -8,7 +8,7 @@ from keras import ops
 
 from zoo.backend import Tensor
 from zoo.checks import one_of, rate
-from zoo.layers.functional import custom_gradient
+from zoo.layers.functional import custom_gradient, is_recorded
 
 
 def mean(total: Tensor, count: Tensor) -> Tensor:
@@ -255,7 +255,10 @@ def _part(features, labels, weights, kernel, bias, smoothing):
     logits = ops.cast(ops.matmul(rows, kernel), "float32")
     if bias:
         logits = logits + ops.cast(bias[0], "float32")
-    losses, gradient = _with_gradient(logits, labels, weights, smoothing)
+    with_gradient = _with_gradient
+    if keras.backend.backend() == "torch" and not is_recorded(logits):
+        with_gradient = _with_gradient_in_place
+    losses, gradient = with_gradient(logits, labels, weights, smoothing)
     d_bias = [ops.cast(ops.sum(gradient, axis=0), b.dtype) for b in bias]
     gradient = ops.cast(gradient, rows.dtype)
     return (
@@ -283,3 +286,18 @@ def _with_gradient(logits, labels, weights, smoothing):
     if smoothing:
         gradient = gradient - (smoothing / vocabulary) * weights
     return losses, gradient
+
+
+def _with_gradient_in_place(logits, labels, weights, smoothing):
+    """Overwrites the logits with their gradient under torch, in few passes."""
+    peak = logits.amax(-1, keepdim=True)
+    losses = peak - (1.0 - smoothing) * logits.gather(1, labels.long())
+    if smoothing:
+        losses = losses - smoothing * logits.mean(-1, keepdim=True)
+    gradient = logits.sub_(peak).exp_()
+    total = gradient.sum(-1, keepdim=True)
+    gradient.mul_(weights / total)
+    gradient.scatter_add_(1, labels.long(), (smoothing - 1.0) * weights)
+    if smoothing:
+        gradient.sub_(smoothing / logits.shape[-1] * weights)
+    return losses + total.log(), gradient
