@@ -51,7 +51,7 @@ class Recipe:
         card: the card's metadata that no run can know: title, description, equations,
             paper and task. Runs on the recipe's own data write a card only if there is
             some.
-        extra_presets: scales whose preset stands beside the recipe's own, as
+        extra_presets: scales whose preset is saved beside the recipe's own, as
             NAME_SCALE.
         user_text: its `UserText` if `train` respects `run.text` and `run.start`.
 

@@ -162,8 +162,8 @@ class Run:
             callbacks: further Keras callbacks, called at the end of each epoch after
                 `validate`. Those with `state()` and `resume(state)`, such as `Plateau`,
                 are resumed.
-            backbone: the part of the model whose best weights are kept; by default all
-                of it.
+            backbone: the part of the model whose best weights are kept; the whole model
+                by default.
             identity: dict of what else a resumed run must share, such as the sha256 of
                 its vocabulary.
 

@@ -68,7 +68,7 @@ class StreamBatches(keras.utils.PyDataset):
 class CarriedState(LogitFreeTrainer):
     """A language model in training, whose state goes on from batch to batch.
 
-    The state stands in variables that are not trained; no gradient passes from one
+    The state is in variables that are not trained; no gradient passes from one
     batch into the one before. Called, it gives what the output layer reads,
     `(B, T, hidden_dim)`; `fit` it on `StreamBatches`, in their order, with a
     `SmoothedCrossEntropy`, which does without the logits of a whole batch. (`evaluate`

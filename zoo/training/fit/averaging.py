@@ -53,7 +53,7 @@ def average_weights(model: Any, paths: Sequence[str | Path]) -> None:
 
     Args:
         model: a Keras model.
-        paths: `.weights.h5` files of it.
+        paths: its `.weights.h5` files.
 
     Raises:
         ValueError: without a path.

@@ -178,7 +178,7 @@ def _read_run(recipe, folder):
         raise ConfigurationError(
             f"{folder} holds a run of the recipe {name}. Received: {recipe.name}"
         )
-    if str(configuration["command"]).startswith("zoo.train("):
+    if str(configuration.get("command")).startswith("zoo.train("):
         raise ConfigurationError(
             f"the text of the run in {folder} came from a Python program: call "
             "zoo.train again with the same arguments"
