@@ -185,12 +185,16 @@ def _open(file, name, formats=None):
                 return _rgb(image)
     except MemoryError:
         raise
-    except pillow.DecompressionBombError as error:
-        pixels = error
     except Exception as error:  # decoders of damaged files raise all kinds
-        kind = "PNG, JPEG or WebP" if formats else "image that Pillow reads"
-        raise ValueError(f"{name} is no {kind}, or damaged") from error
-    raise ValueError(f"{name} has at most {MAX_PIXELS:,} pixels. Received: {pixels}")
+        if not formats:
+            problem = f"{name} is no image that Pillow reads: {error}"
+            raise ValueError(problem) from error
+        if not isinstance(error, pillow.DecompressionBombError):
+            raise ValueError(f"{name} is no PNG, JPEG or WebP, or damaged") from error
+        pixels = error
+    raise ValueError(
+        f"{name} must have at most {MAX_PIXELS:,} pixels. Received: {pixels}"
+    )
 
 
 def _existing(path, name):

@@ -15,6 +15,9 @@ def scenes():
 
 
 def test_they_are_the_same_again(scenes):
+    for wrong in ((-1, "train"), (1, "dev")):
+        with pytest.raises(ValueError, match=f"Received: count={wrong[0]}, split"):
+            draw_scenes(*wrong)
     again = draw_scenes(30, "train")
     assert again == scenes[:30]
     assert all(

@@ -65,11 +65,12 @@ def _labelled(items, train, *_):
     labels = {label for _, label in train}
     whole = all(re.fullmatch(r"-?\d{1,18}", label) for label in labels)
     names = sorted(labels, key=lambda name: (int(name) if whole else 0, name))
+    known = ", ".join(names)[:200]
     numbers = {name: number for number, name in enumerate(names)}
     for text, label in items:
         if label not in numbers:
             raise CorpusError(
-                f"a label should be one of the training texts' ({', '.join(names)}), "
+                f"a label should be one of the training texts' ({known}), "
                 f"received {label!r} for {text[:40]!r}"
             )
     texts, labels = _columns(items)
