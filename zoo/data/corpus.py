@@ -88,13 +88,7 @@ def locate(
 ) -> Path:
     """Returns the folder with files of a corpus, found or downloaded as in `load`."""
     if root := os.environ.get("ZOO_DATA_DIR"):
-        folder = Path(root).expanduser() / corpus.name
-        if missing := [name for name in names if not (folder / name).is_file()]:
-            raise MissingFileError(
-                f"{folder / missing[0]} is missing from ZOO_DATA_DIR, received {root}. "
-                "Without ZOO_DATA_DIR the corpus is downloaded"
-            )
-        return folder
+        return _given(root, corpus, names)
     cache = Path(cache_dir).expanduser() if cache_dir else cache_folder()
     folder, newer = cache / corpus.name, cache / f"{corpus.name}-newer"
     allow_newer = allow_newer and bool(corpus.snapshot)
@@ -115,6 +109,17 @@ def locate(
                 f"{folder / name} is altered: sha256 {expected} is expected, received "
                 f"{digest}. Remove the file to download it again"
             )
+    return folder
+
+
+def _given(root, corpus, names):
+    """Returns the folder of the user's own files."""
+    folder = Path(root).expanduser() / corpus.name
+    if missing := [name for name in names if not (folder / name).is_file()]:
+        raise MissingFileError(
+            f"{folder / missing[0]} is missing from ZOO_DATA_DIR, received {root}. "
+            "Without ZOO_DATA_DIR the corpus is downloaded"
+        )
     return folder
 
 

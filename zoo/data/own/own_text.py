@@ -148,13 +148,7 @@ def read(
         ([('one', 'eins')], [('two', 'zwei')], None)
     """
     found, languages = _checked(kind, languages)
-    sources = {"train": find(found, train, "train", columns, languages)}
-    for split, data in (("valid", valid), ("test", test)):
-        if data is None:
-            data = _beside(train, split, found, languages)
-        if data is not None:
-            sources[split] = find(found, data, split, columns, languages)
-    check_columns(columns, [s for several in sources.values() for s in several])
+    sources = _find_sets(found, train, (valid, test), columns, languages)
     codes = _languages(sources["train"], languages)
     report = list[str]()
     items = {
@@ -210,6 +204,18 @@ def _checked(kind, languages):
     if languages is not None and len(languages) != 2:
         raise CorpusError(f"languages should be two codes, received {languages!r}")
     return KINDS[one_of("kind", kind, KINDS)], languages
+
+
+def _find_sets(kind, train, others, columns, languages):
+    """The sources of each set; of one that is None, beside the training text."""
+    sources = {"train": find(kind, train, "train", columns, languages)}
+    for split, data in zip(("valid", "test"), others, strict=True):
+        if data is None:
+            data = _beside(train, split, kind, languages)
+        if data is not None:
+            sources[split] = find(kind, data, split, columns, languages)
+    check_columns(columns, [s for several in sources.values() for s in several])
+    return sources
 
 
 def _beside(train, split, kind, languages):

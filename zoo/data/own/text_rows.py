@@ -285,15 +285,20 @@ def _joined(names):
 
 
 # === Python data ===
+def _columns_of(data):
+    """The columns of zoo's own sets of text; other data as they are."""
+    if isinstance(data, Pairs):
+        return data.sources, data.targets
+    if isinstance(data, Labelled):
+        return data.texts, [data.names[label] for label in data.labels]
+    return (data.sentences, data.tags) if isinstance(data, Tagged) else data
+
+
 def _python_source(kind, data, columns, languages):
     codes: Sequence[str] = (UNKNOWN, UNKNOWN)
     if isinstance(data, Pairs):
         codes = data.source_language, data.target_language
-        data = data.sources, data.targets
-    elif isinstance(data, Labelled):
-        data = data.texts, [data.names[label] for label in data.labels]
-    elif isinstance(data, Tagged):
-        data = data.sentences, data.tags
+    data = _columns_of(data)
     names = data if isinstance(data, Mapping) else getattr(data, "columns", None)
     names = getattr(data, "column_names", names)  # Hugging Face's
     width = len(kind.columns[0])
