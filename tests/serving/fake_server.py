@@ -59,8 +59,8 @@ class FakeServer:
 
     def install(self, monkeypatch):
         transport = httpx2.MockTransport(self.post)
-        client = functools.partial(httpx2.Client, transport=transport)
-        monkeypatch.setattr(httpx2, "Client", client)
+        client = functools.partial(httpx2.AsyncClient, transport=transport)
+        monkeypatch.setattr(httpx2, "AsyncClient", client)
         monkeypatch.setattr(grpc, "insecure_channel", lambda *_: self)
         return self
 
@@ -128,9 +128,11 @@ class FakeServer:
             )
         else:
             status, body, *headers = self.answer if found is None else (200, found)
-        content = body if isinstance(body, bytes) else body.encode()
-        # A body that is there already could not be streamed.
-        return httpx2.Response(status, headers=dict(*headers), content=iter([content]))
+
+        async def pieces():  # a body that is there already could not be streamed
+            yield body if isinstance(body, bytes) else body.encode()
+
+        return httpx2.Response(status, headers=dict(*headers), content=pieces())
 
     def read(self, request):
         """The body of an answer, or None for `answer`."""

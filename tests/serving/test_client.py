@@ -129,9 +129,20 @@ def test_other_errors_are_not_asked_again(connect, server):
             connect(**options).translate("a")
 
 
-def test_grpc_has_the_deadline(server):
+def test_retries_are_within_the_timeout(server):
     assert Client(server.address, "loud", timeout=5).translate("a") == "A"
-    assert server.timeouts == [5]
+    assert server.timeouts == [pytest.approx(5, abs=1)]
+    server.failures = [fake_server.Failure("UNAVAILABLE", "loading")] * 9
+    with pytest.raises(ServingError, match="UNAVAILABLE"):
+        Client(server.address, "loud", timeout=0.25).translate("a")
+    assert len(server.requests) == 3
+
+
+def test_a_request_of_a_lost_replica_is_sent_again(server):
+    text = "The actor died unexpectedly before finishing this task."
+    server.failures = [fake_server.Failure("INTERNAL", text)]
+    assert Client(server.address, "loud").translate("a") == "A"
+    assert server.requests == [1, 1]
 
 
 @pytest.mark.parametrize("address", ["localhost:1", "http://localhost:1"])

@@ -133,6 +133,7 @@ def test_a_compressed_bomb_stays_compressed(little_memory):
 
 DRIPS = {
     "body": (HEAD + b"Content-Length: 1000000\r\n\r\n", b"["),
+    "headers": (HEAD, b"a: b\r\n"),
     "nothing": (b"", b""),
 }
 

@@ -31,9 +31,10 @@ class Client:
             has TLS by `"https://…"`.
         model: name of the model.
         version: the model's version. Default: the newest.
-        timeout: seconds for an answer; a long list is several requests.
+        timeout: seconds for a request, its retries included; a long list is several
+            requests.
         retries: how often to resend a request while the server is unavailable: after
-            0.1 seconds, then 0.2, and so on.
+            0.1 seconds, then 0.2, and so on within `timeout`.
         batch_size: texts or images per request. Servers refuse more than 512, and Ray's
             more than 8 MB, in base64 6 MB.
 
@@ -64,9 +65,9 @@ class Client:
         integer("batch_size", batch_size, 1)
         above_zero("timeout", timeout)
         self.address, self.model, self.version = address, model, version
-        self.retries, self.batch_size = retries, batch_size
+        self.timeout, self.retries, self.batch_size = timeout, retries, batch_size
         rest = address.startswith(("http://", "https://"))
-        self._transport = (RESTTransport if rest else GRPCTransport)(address, timeout)
+        self._transport = (RESTTransport if rest else GRPCTransport)(address)
 
     def __enter__(self) -> "Client":
         return self
@@ -214,14 +215,18 @@ class Client:
 
     def _request(self, spec, inputs):
         """Returns the outputs by name, after as many retries as it takes."""
+        deadline = time.monotonic() + self.timeout
         for attempt in itertools.count():
+            wait = _FIRST_WAIT * 2**attempt
             try:
-                return self._transport.predict(spec, inputs)
+                left = deadline - time.monotonic()
+                return self._transport.predict(spec, inputs, left)
             except ServingError as error:
-                if error.code != "UNAVAILABLE" or attempt == self.retries:
+                late = time.monotonic() + wait >= deadline
+                if error.code != "UNAVAILABLE" or attempt == self.retries or late:
                     text = f"{self.address}: {error.details[:500]}"
                     raise ServingError(error.code, text) from None
-            time.sleep(_FIRST_WAIT * 2**attempt)
+            time.sleep(wait)
         return None
 
 

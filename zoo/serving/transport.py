@@ -1,14 +1,17 @@
 """One request to a model server, over gRPC's PredictionService or the REST API.
 
-Nothing that a server sends is trusted: an answer has a size limit and is checked before
-it becomes an array.
+Nothing that a server sends is trusted: an answer has a size limit and a deadline, and
+is checked before it becomes an array.
 """
 
+import asyncio
 import base64
+import functools
 import json
 import math
+import os
 import reprlib
-import time
+import threading
 from collections.abc import Iterable
 from typing import Any
 
@@ -35,9 +38,9 @@ class ServingError(RuntimeError):
 
 
 class GRPCTransport:
-    """PredictionService over gRPC; `timeout` is that of a whole answer."""
+    """PredictionService over gRPC."""
 
-    def __init__(self, address: str, timeout: float) -> None:
+    def __init__(self, address: str) -> None:
         try:
             import grpc
             from tensorflow_serving.apis import predict_pb2
@@ -56,19 +59,22 @@ class GRPCTransport:
             ("grpc.max_reconnect_backoff_ms", 1000),
         ]
         channel = grpc.insecure_channel(address, options)
-        self.close, self.timeout = channel.close, timeout
+        self.close = channel.close
         self._call = channel.unary_unary(
             "/tensorflow.serving.PredictionService/Predict",
             predict_pb2.PredictRequest.SerializeToString,
             predict_pb2.PredictResponse.FromString,
         )
 
-    def predict(self, spec: dict[str, Any], inputs: dict[str, list[Any]]) -> Arrays:
+    def predict(
+        self, spec: dict[str, Any], inputs: dict[str, list[Any]], timeout: float
+    ) -> Arrays:
         """Returns the outputs of a signature by name.
 
         Args:
             spec: the fields of a ModelSpec: `name`, `signature_name` and `version`.
             inputs: input name -> texts, or bytes.
+            timeout: seconds for the whole answer.
 
         Raises:
             ServingError: if there is no answer, an error, or one that cannot be read.
@@ -82,28 +88,36 @@ class GRPCTransport:
         for name, values in inputs.items():
             request.inputs[name].CopyFrom(make_tensor(values))
         try:
-            answer = self._call(request, timeout=self.timeout)
+            answer = self._call(request, timeout=timeout)
         except grpc.RpcError as error:
-            raise ServingError(error.code().name, error.details() or "") from None
+            code, details = error.code().name, error.details() or ""
+            # Ray's for a replica that died or is lost. Models only read, so the request
+            # can be sent again.
+            lost = code == "INTERNAL" and details.startswith("The actor ")
+            raise ServingError("UNAVAILABLE" if lost else code, details) from None
         return _read(answer.outputs, _read_tensor)
 
 
 class RESTTransport:
-    """The REST API at a URL, with tensors in columns.
+    """The REST API at a URL, with tensors in columns."""
 
-    `timeout` is that of each wait, as httpx2 has it, and of a whole body.
-    """
-
-    def __init__(self, address: str, timeout: float) -> None:
+    def __init__(self, address: str) -> None:
         import httpx2
 
-        # Compression would hide the size.
+        # Compression would hide the size. The timeouts of httpx2 are for each wait, of
+        # which a server may cause many.
         headers = {"Accept-Encoding": "identity", "Content-Type": "application/json"}
-        self._client = httpx2.Client(headers=headers, timeout=timeout)
-        self.close, self.timeout = self._client.close, timeout
+        self._client = httpx2.AsyncClient(headers=headers, timeout=None)
+        self._loop = _loop(os.getpid())
         self._url = f"{address.rstrip('/')}/v1/models/"
 
-    def predict(self, spec: dict[str, Any], inputs: dict[str, list[Any]]) -> Arrays:
+    def close(self) -> None:
+        """Closes the connections."""
+        asyncio.run_coroutine_threadsafe(self._client.aclose(), self._loop)
+
+    def predict(
+        self, spec: dict[str, Any], inputs: dict[str, list[Any]], timeout: float
+    ) -> Arrays:
         """Returns the outputs of a signature by name; see `GRPCTransport.predict`."""
         import httpx2
 
@@ -112,30 +126,38 @@ class RESTTransport:
         columns = {name: list(map(_to_json, values)) for name, values in inputs.items()}
         body = {"signature_name": spec["signature_name"], "inputs": columns}
         content = json.dumps(body, ensure_ascii=False).encode()
+        post = self._post(f"{url}:predict", content)
+        call = asyncio.run_coroutine_threadsafe(post, self._loop)
         try:
-            return _read_body(*self._post(f"{url}:predict", content))
-        except httpx2.TimeoutException:
-            text = f"no answer within {self.timeout:.3g} s"
+            return _read_body(*call.result(timeout))
+        except TimeoutError:
+            text = f"no answer within {timeout:.3g} s"
             raise ServingError("DEADLINE_EXCEEDED", text) from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             unavailable = isinstance(error, httpx2.TransportError)
             code = "UNAVAILABLE" if unavailable else "UNKNOWN"
             raise ServingError(code, str(error)) from None
+        finally:
+            call.cancel()  # closes the connection of a late answer
 
-    def _post(self, url, content):
+    async def _post(self, url, content):
         """Returns the status and body of an answer, which is read within bounds."""
-        import httpx2
-
-        body, deadline = bytearray(), time.monotonic() + self.timeout
-        with self._client.stream("POST", url, content=content) as answer:
-            for piece in answer.iter_raw():
+        body = bytearray()
+        async with self._client.stream("POST", url, content=content) as answer:
+            async for piece in answer.aiter_raw():
                 body += piece
                 if len(body) > MAX_ANSWER_BYTES:
                     text = f"expected at most {MAX_ANSWER_BYTES:,} bytes, received more"
                     raise ServingError("RESOURCE_EXHAUSTED", text)
-                if time.monotonic() > deadline:
-                    raise httpx2.ReadTimeout("the body is late")
         return answer.status_code, bytes(body)
+
+
+@functools.cache
+def _loop(process):
+    """Returns the event loop of a process's REST clients, which runs in a thread."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    return loop
 
 
 def _to_json(value):

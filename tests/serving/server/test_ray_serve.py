@@ -228,9 +228,7 @@ def test_a_killed_replica_is_replaced_and_no_answer_is_wrong(exported, tmp_path)
         stop.set()
         for thread in threads:
             thread.join(60)
-        # Over REST a request is sent again; over gRPC Ray answers INTERNAL.
-        assert {error.code for error in errors} <= {"INTERNAL"}
-        assert len(errors) <= 3 and len(found) > 20 and replicas() - first
+        assert not errors and len(found) > 20 and replicas() - first
         assert all(texts == [GERMAN] * 4 for texts in found)
         server.still_there()
 

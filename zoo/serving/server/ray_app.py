@@ -14,6 +14,7 @@ from starlette.requests import Request as HTTPRequest
 from starlette.responses import JSONResponse
 
 from zoo.backend import quiet_start
+from zoo.serving.protocol import MAX_ROWS
 from zoo.serving.server.rest import answer_rest
 from zoo.serving.server.served_model import (
     MAX_REQUEST_BYTES,
@@ -63,6 +64,14 @@ def build(options: Options) -> serve.Application:
     return deploy(Replica).bind(options.models)
 
 
+def batch_rows(requests: list[Request]) -> int:
+    """Returns the rows of a batch, each request counted as no fewer than eight.
+
+    So at most `BATCH_SIZE` requests run together, and no more rows than one may have.
+    """
+    return sum(max(request.rows, MAX_ROWS // BATCH_SIZE) for request in requests)
+
+
 class Replica:
     """Models in a process of their own, behind Ray's proxies."""
 
@@ -80,7 +89,11 @@ class Replica:
             raise result
         return result
 
-    @serve.batch(max_batch_size=BATCH_SIZE, batch_wait_timeout_s=0.01)
+    @serve.batch(
+        max_batch_size=MAX_ROWS,
+        batch_wait_timeout_s=0.01,
+        batch_size_fn=batch_rows,
+    )
     async def _batch(self, requests: list[Request]) -> list[Any]:
         """Ray's batching: called with a request each, it runs with a list of them."""
         return await asyncio.to_thread(run_together, requests)

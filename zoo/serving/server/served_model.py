@@ -109,6 +109,11 @@ class Request(NamedTuple):
     signature: str
     inputs: Inputs
 
+    @property
+    def rows(self) -> int:
+        """The number of its rows."""
+        return len(next(iter(self.inputs.values())))
+
 
 # === Requests that run together ===
 def run_together(requests: Sequence[Request]) -> list[Any]:
@@ -143,7 +148,7 @@ def _run(group):
         logger.exception("%s: %s failed", model.name, signature)
         return [Refusal("INTERNAL", f"{type(error).__name__}: {error}")]
     for request in group:
-        end = start + len(next(iter(request.inputs.values())))
+        end = start + request.rows
         results.append(
             {key: stack(outputs[key][start:end], key, names) for key in names}
         )
