@@ -12,6 +12,7 @@ from zoo.models import (
     Bahdanau,
     LSTMNEncoderDecoder,
     Luong,
+    Seq2Seq,
     ShowAttendTell,
     Transformer,
 )
@@ -175,3 +176,11 @@ def test_what_is_recalled_is_the_past(name):
         assert recalled.shape == (2, 5)  # room for four steps, and the start
         assert (recalled[:, : t + 1] > 0).all() and (recalled[:, t + 1 :] == 0).all()
         close(recalled.sum(axis=-1), np.ones(2))
+
+
+@pytest.mark.once
+def test_a_model_without_attention_has_nothing_to_show():
+    model = randomize(Seq2Seq(13, num_layers=1, **SIZES))
+    (*_, details), _ = step(model, np.zeros(SOURCE.shape, "float32"))
+    assert details == what_if.Details()
+    assert not what_if.has_window(model)
