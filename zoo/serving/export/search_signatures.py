@@ -109,10 +109,13 @@ class SearchSignatures:
         rows = graph.tokenize(self.tokenizer, target, self.target_length - 1)
         frame = graph.frame(rows, START_ID, END_ID)
         inputs, labels = map(graph.pad_to_longest, frame)
+        return {"log_probability": _in_pieces(self._score, read, inputs, labels)}
+
+    def _score(self, read, inputs, labels):
         backbone = self.model.backbone
         logits = backbone({backbone.source_name: read, "target_ids": inputs})
         gold = tf.where(labels != PAD_ID, label_log_probs(logits, labels), 0.0)
-        return {"log_probability": tf.reduce_sum(gold, axis=1)}
+        return tf.reduce_sum(gold, axis=1)
 
     def _read(self, source):
         """Returns what the model reads, with B rows."""
@@ -208,6 +211,30 @@ class CaptionerSignatures(SearchSignatures):
     def _alignment(self, read, weights):
         shape = tf.concat([tf.shape(weights)[:2], self.model.backbone.grid], axis=0)
         return {"alignment": tf.reshape(weights, shape)}
+
+
+def _in_pieces(function, *tensors):
+    """Returns a function's numbers `(B,)`, of up to 64 rows at a time.
+
+    The logits of 512 rows would take gigabytes.
+    """
+    count = tf.shape(tensors[0])[0]
+    rows = tf.clip_by_value(count, 1, 64)
+    pieces = tf.maximum(-(-count // rows), 1)  # a map of nothing has no shape
+
+    def cut(tensor):
+        padding = [[0, pieces * rows - count], *[[0, 0]] * (tensor.shape.rank - 1)]
+        shape = tf.concat([[pieces, rows], tf.shape(tensor)[1:]], axis=0)
+        static = tf.TensorShape([None, None]).concatenate(tensor.shape[1:])
+        return tf.ensure_shape(tf.reshape(tf.pad(tensor, padding), shape), static)
+
+    found = tf.map_fn(
+        lambda parts: function(*parts),
+        tuple(map(cut, tensors)),
+        fn_output_signature=tf.TensorSpec([None], tf.float32),
+        parallel_iterations=1,
+    )
+    return tf.reshape(found, [-1])[:count]
 
 
 def _lengths(ids):
