@@ -327,8 +327,8 @@ def keep(
         return values._replace(**search.map_structure(taken, parts))
 
     beam = take(beam, ("state", "tokens"), rows)
-    names = "memory", "limits", "prefix", "terms", "real", "mildest"
-    constants = take(constants, names, chosen)
+    held = "memory", "limits", "prefix", "terms", "real", "mildest"
+    constants = take(constants, held, chosen)
     names = "parents", "ids", "live", "done_ids", "done", "coverage", "met"
     left = constants.rows[: len(chosen)]
     return take(beam, names, chosen), constants._replace(rows=left)
