@@ -318,6 +318,18 @@ def test_what_cannot_be_taken_is_told(kind, args, message, tasks):
     assert int(to_numpy(task.optimizer.iterations.value)) == 0
 
 
+def test_an_error_in_a_batch_leaves_the_values(tasks):
+    task, good = tasks["translator"], (SOURCES[:2], TARGETS[:2])
+    task.fit(Batches([good]), verbose=0)
+    values = task.get_weights()
+    for batches in ([good, SOURCES], [SOURCES]):
+        with pytest.raises(ValueError, match="takes source and target"):
+            task.fit(Batches(batches), shuffle=False, verbose=0)
+        for found, wanted in zip(task.get_weights(), values, strict=True):
+            np.testing.assert_array_equal(found, wanted)
+    assert np.isfinite(task.fit(Batches([good]), verbose=0).history["loss"]).all()
+
+
 @pytest.mark.once
 def test_without_a_preprocessor_there_is_no_text(tasks, tokenizer):
     task = make("translator", tokenizer)

@@ -1,6 +1,8 @@
 """`fit`, `evaluate`, `predict` and the like of tasks, on text or ids."""
 
+import contextlib
 import inspect
+from collections.abc import Iterator
 from typing import Any
 
 import keras
@@ -185,4 +187,21 @@ class TextFitMixin:
         if (held_out := given.get("validation_data")) is not None:
             held = read(self, held_out)
             given["validation_data"] = held[0] if are_batches(held[0]) else held
-        return method(**given)
+        with _values_kept(self):
+            return method(**given)
+
+
+@contextlib.contextmanager
+def _values_kept(task: Any) -> Iterator[None]:
+    """Gives a task back, also after an error, what Keras's JAX trainer takes out."""
+    optimizer = task.optimizer.variables if task.optimizer else []
+    held = [*task.variables, *optimizer, *task.metrics_variables]
+    values = [variable._value for variable in held]
+    try:
+        yield
+    finally:
+        if keras.backend.backend() == "jax":
+            task.jax_state_sync()
+            for variable, value in zip(held, values, strict=True):
+                if variable._value is None:
+                    variable._value = value
