@@ -136,19 +136,23 @@ sys.exit(main(["translate", "fake", "--batch-size", "1", *sys.argv[1:]]))
 
 
 @pytest.mark.parametrize(
-    "shell, code, err",
+    "shell, code, out, err",
     [
-        ('"$@" a >&-', 1, "zoo: error: "),
-        ('"$@" a >/dev/full', 1, "zoo: error: [Errno 28] No space left on device"),
-        ('"$@" a | true; exit ${PIPESTATUS[0]}', 141, "zoo: "),
+        ('"$@" a >&-', 1, "", "zoo: error: "),
+        ('"$@" a >/dev/full', 1, "", "zoo: error: [Errno 28] No space left on device"),
+        ('"$@" a | true; exit ${PIPESTATUS[0]}', 141, "", "zoo: "),
+        ('"$@" a --output /dev/stdout', 0, "A\n", "zoo: 1 line in"),
+        ('"$@" a 2>&-', 0, "A\n", ""),
+        ('"$@" a 2>/dev/full', 0, "A\n", ""),
+        ('"$@" <&-', 0, "", "zoo: nothing to do"),
     ],
 )
-def test_standard_output_that_is_closed_or_full(tmp_path, shell, code, err):
+def test_streams_that_are_closed_or_full(tmp_path, shell, code, out, err):
     command = ["bash", "-c", shell, "bash", sys.executable, "-c", _SCRIPT]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (code, ""), done.stderr
+    assert (done.returncode, done.stdout) == (code, out), done.stderr
     assert "Traceback" not in done.stderr
-    assert done.stderr.splitlines()[-1].startswith(err)
+    assert "".join(done.stderr.splitlines()[-1:]).startswith(err)
 
 
 # === Warnings ===

@@ -210,7 +210,7 @@ def _sampler(arguments, vocabulary_size):
     BACKEND,
 )
 def caption(arguments: argparse.Namespace) -> None:
-    """Tells what is in images."""
+    """Describes images in words."""
     from zoo import analysis
 
     images, n_best = arguments.images, arguments.n_best

@@ -33,6 +33,10 @@ def exit_code(command: Callable[[], int | None]) -> int:
     Returns:
         The exit code.
     """
+    # Closed streams, as by `>&-`: reading finds nothing, and printing results fails.
+    for name, mode in (("stdin", "r"), ("stdout", "r"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_: progress(f"warning: {message}")
@@ -46,8 +50,7 @@ def exit_code(command: Callable[[], int | None]) -> int:
     except KeyboardInterrupt:
         return _error("interrupted", 130)
     except BrokenPipeError:
-        # Python would report it once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard(sys.stdout)  # Python would report it once more at exit
         return 141
     except Exception as error:
         if os.environ.get("ZOO_DEBUG") == "1":
@@ -72,7 +75,14 @@ def _error(message, code):
 
 def progress(message: object) -> None:
     """Prints a progress line on standard error."""
-    print(f"zoo: {' '.join(str(message).split())}", file=sys.stderr, flush=True)
+    try:
+        print(f"zoo: {' '.join(str(message).split())}", file=sys.stderr, flush=True)
+    except OSError:  # a full disk or a closed pipe must not stop the work
+        _discard(sys.stderr)
+
+
+def _discard(stream):
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 # === Commands ===

@@ -118,7 +118,7 @@ def _own_text(arguments, task, source, target):
 
 
 def _answers(arguments, task, texts):
-    """Returns a model's answers, once they are written, and tells the speed."""
+    """Returns a model's answers, and prints the speed; `--output` gets them too."""
     options: dict[str, Any] = {"batch_size": arguments.batch_size}
     if task == "translate":
         method = load_translator(arguments).translate

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from zoo import analysis, presets
-from zoo.analysis.figure import check_ending
+from zoo.analysis.figure import check_ending, printable
 from zoo.cli.common import (
     BACKEND,
     SEARCH,
@@ -42,9 +42,11 @@ def list_(arguments: argparse.Namespace) -> None:
         return _print_json([card.to_dict() for card in cards])
     table = Table("name", "paper", "task", "size", "licence", "score", box=None)
     for card in cards:
+        # A terminal would obey control characters in a card.
         scores = [f"{s['metric']} {s['value']:.1f}" for s in card.scores[:1]]
         row = card.name, short_paper(card), format_task(card), format_bytes(card.bytes)
-        table.add_row(*row, card.license, *(scores or [""]))
+        cells = *row, card.license, *(scores or [""])
+        table.add_row(*map(printable, cells))
     # Captured: rich would end a process whose output is closed in its own way.
     width = None if sys.stdout.isatty() else 200
     console = Console(width=width, highlight=False, markup=False, emoji=False)

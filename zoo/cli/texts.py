@@ -151,13 +151,19 @@ def check_files(inputs: Sequence[str], output: str | None) -> None:
         if path in STANDARD:
             continue
         if os.path.isdir(path) or not os.access(path, os.R_OK):
-            raise BadInput(f"cannot read {path}: it is no file, or not readable")
+            raise BadInput(f"cannot read {path}: it is not a readable file")
         if output and os.path.exists(output) and os.path.samefile(path, output):
             raise BadInput(f"the output would overwrite its own input, received {path}")
     if output:
-        folder = Path(output).resolve().parent
-        if os.path.isdir(output) or not os.access(folder, os.W_OK | os.X_OK):
-            raise BadInput(f"cannot write {output}: it is a folder, or {folder} none")
+        place = output if _is_device(output) else Path(output).resolve().parent
+        if os.path.isdir(output) or not os.access(place, os.W_OK):
+            raise BadInput(
+                f"cannot write {output}: it is a folder, or {place} is not writable"
+            )
+
+
+def _is_device(path):
+    return os.path.exists(path) and not os.path.isfile(path)
 
 
 @contextlib.contextmanager
@@ -170,14 +176,14 @@ def open_output(path: str | None) -> Iterator[Any]:
         sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
         yield sys.stdout
         return
-    whole = Path(path).resolve()
-    direct = whole.exists() and not whole.is_file()
-    part = whole if direct else Path(f"{whole}.part")
+    # A pipe's name is none of a file, once resolved.
+    whole = Path(path) if _is_device(path) else Path(path).resolve()
+    part = whole if _is_device(path) else Path(f"{whole}.part")
     try:
         with part.open("w", encoding="utf-8", newline="\n") as file:
             yield file
     except BaseException:
-        progress(f"{path} is incomplete: what there is is in {part}")
+        progress(f"{path} is incomplete; the output so far is in {part}")
         raise
-    if not direct:
+    if part != whole:
         part.replace(whole)
