@@ -6,6 +6,7 @@ Nothing here unpickles, and Keras's safe mode stays on.
 import contextlib
 import json
 import math
+import re
 import threading
 import warnings
 from collections.abc import Iterator
@@ -87,7 +88,7 @@ def _registered_class(folder, file_name):
         config = json.loads((folder / file_name).read_text(encoding="utf-8"))
         name = config["registered_name"]
         cls = name.startswith("zoo>") and keras.saving.get_registered_object(name)
-    except (OSError, *_MISFITS) as error:
+    except _MISFITS as error:
         raise PresetError(
             f"{file_name} is missing from {folder}, or damaged; a task of zoo.models "
             f"that save_to_preset wrote can be loaded: {error!r}"
@@ -105,22 +106,22 @@ def _registered_class(folder, file_name):
 _LOADING = threading.RLock()
 
 
-def measure(folder: StrPath) -> int:
-    """Counts the numbers in a preset's weights files.
+def measure(folder: StrPath) -> tuple[int, int]:
+    """Counts the arrays in a preset's weights files, and the numbers in all of them.
 
     Their headers alone are read.
 
     Raises:
         PresetError: if a file is not one of Keras's, or declares more than it has.
     """
-    numbers, paths = 0, [Path(folder) / name for name in WEIGHTS_FILES]
+    sizes, paths = list[int](), [Path(folder) / name for name in WEIGHTS_FILES]
     for path in [path for path in paths if path.is_file()] or paths[:1]:
         items = list[Any]()
         try:
             with h5py.File(path) as file:
                 file.visititems(lambda _, item: items.append(item))  # noqa: B023
                 items = [item for item in items if hasattr(item, "shape")]
-                numbers += sum(item.size for item in items)
+                sizes += [item.size for item in items]
                 declared = sum(item.nbytes for item in items)
         except (OSError, RuntimeError, KeyError, ValueError) as error:
             raise PresetError(f"{path} is not a weights file: {error}") from error
@@ -130,7 +131,19 @@ def measure(folder: StrPath) -> int:
                 f"{path} is damaged: it declares {declared:,} bytes of weights, "
                 f"received a file of {actual:,}"
             )
-    return numbers
+    return len(sizes), sum(sizes)
+
+
+def _check_layers(folder, arrays):
+    """Rejects more layers than there are arrays; thousands take minutes to create."""
+    for path in (Path(folder) / TASK_FILE, Path(folder) / CONFIG_FILE):
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        layers = max(map(int, re.findall(r'"num_layers"\s*:\s*(\d+)', text)), default=0)
+        if layers > arrays:
+            raise PresetError(
+                f"the files of {folder} hold {arrays:,} arrays, {path.name} asks for "
+                f"more: num_layers={layers:,}"
+            )
 
 
 @contextlib.contextmanager
@@ -140,7 +153,8 @@ def fitting(folder: StrPath) -> Iterator[None]:
     Weights are initialized with zeros, since they are read from the files anyway, and
     random ones take time: under JAX most of the loading time.
     """
-    numbers = measure(folder)
+    arrays, numbers = measure(folder)
+    _check_layers(folder, arrays)
     this, count = threading.get_ident(), 0
 
     class Zeros(keras.initializers.Zeros):  # a function's __call__ JAX cannot compile
