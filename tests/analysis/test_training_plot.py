@@ -90,6 +90,8 @@ def test_several_runs_share_axes(tmp_path):
     assert [t.get_text() for t in axes.get_legend().get_texts()] == ["x", "_b"]
     first, second = axes.get_lines()  # not told apart by colour alone
     assert second.get_linestyle() != first.get_linestyle()
+    other = run(tmp_path / "b" / "x", [1])  # of the same name: both get their paths
+    assert set(lines(plot_training([one, other]).axes[0])) == {str(one), str(other)}
     for arguments in (([],), ([one], ["a", "b"]), ([one, one],)):
         with pytest.raises(ValueError, match="There must be a log"):
             plot_training(*arguments)

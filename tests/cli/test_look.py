@@ -41,6 +41,16 @@ def test_info(tiny, capsys):
     assert "unknown preset" in capsys.readouterr().err
 
 
+def test_a_terminal_gets_no_control_characters_of_a_card(tiny, capsys):
+    path = tiny / "card.json"
+    card = {**json.loads(path.read_text()), "license": "\x1b[2Jcc0\x9b1m\ud800"}
+    path.write_text(json.dumps(card))
+    for words in ("list", "info tiny", "list --json", "info \x1b"):
+        main(words.split())
+        captured = capsys.readouterr()
+        assert not set("\x1b\x9b\ud800") & set(captured.out + captured.err)
+
+
 def test_info_states_what_was_unknown(tmp_path, capsys):
     folder = tmp_path / "mine"
     data = [{"name": "my.en", "terms": "unknown"}]

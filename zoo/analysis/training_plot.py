@@ -41,7 +41,8 @@ def plot_training(
 
     Args:
         logs: a run's folder or its `log.csv`, or a list of them.
-        labels: distinct names of the runs. Default: their folders' names.
+        labels: distinct names of the runs. Default: their folders' names, or
+            paths if two have one name.
 
     Returns:
         A matplotlib `Figure`.
@@ -54,8 +55,10 @@ def plot_training(
     """
     logs = [logs] if isinstance(logs, (str, os.PathLike)) else list(logs)
     paths = [Path(log).parent if Path(log).is_file() else Path(log) for log in logs]
-    labels = [path.absolute().name for path in paths] if labels is None else labels
-    labels = list(labels)
+    names = [path.absolute().name for path in paths]
+    if len(set(names)) < len(names):
+        names = list(map(str, paths))
+    labels = names if labels is None else list(labels)
     if not logs or len(set(labels)) != len(logs):
         raise ValueError(
             "There must be a log, and a label of its own for each or none. Received: "

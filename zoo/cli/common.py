@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from zoo.analysis.figure import printable
 from zoo.backend import BACKENDS
 from zoo.presets.card import PresetError
 
@@ -74,9 +75,10 @@ def _error(message, code):
 
 
 def progress(message: object) -> None:
-    """Prints a progress line on standard error."""
+    """Prints a progress line on standard error, without control characters."""
+    line = printable(" ".join(str(message).split()))
     try:
-        print(f"zoo: {' '.join(str(message).split())}", file=sys.stderr, flush=True)
+        print(f"zoo: {line}", file=sys.stderr, flush=True)
     except OSError:  # a full disk or a closed pipe must not stop the work
         _discard(sys.stderr)
 

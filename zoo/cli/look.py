@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -78,7 +79,9 @@ def info(arguments: argparse.Namespace) -> None:
 
 
 def _print_json(value):
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    # JSON allows these control characters and halves of characters as they are.
+    print(re.sub(r"[\x7f-\x9f\ud800-\udfff]", lambda c: f"\\u{ord(c[0]):04x}", text))
 
 
 def _missing(card, name):
