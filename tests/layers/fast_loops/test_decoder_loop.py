@@ -15,6 +15,7 @@ from zoo.layers import (
     ContextDecoder,
     FixedContextDecoder,
     GRUCell,
+    HardAttention,
     LocalMonotonicAttention,
     LocalPredictiveAttention,
     LSTMCell,
@@ -155,6 +156,26 @@ def test_fixed_context_decoder(after):
         return outputs, ops.repeat(context[:, None], 4, axis=1)
 
     same(decoder.trainable_variables, fast, plain)
+
+
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow",
+    reason="an axis without a length is TensorFlow's",
+)
+def test_noise_whose_width_is_not_known():
+    import tensorflow as tf
+
+    attention = HardAttention(AdditiveAttention(5), soft_share=0.0)
+    decoder = ContextDecoder(ContextCell(GRUCell(6), attention))
+    decoder.build(INPUTS.shape, MEMORY.shape)
+    noise = ops.convert_to_tensor(RNG.normal(size=(3, 4, 10)).astype("float32"))
+
+    def run(memory, noise):
+        return decoder(INPUTS, memory, noise=noise, training=True)[0]
+
+    shapes = [tf.TensorSpec([3, None, 8]), tf.TensorSpec([3, 4, None])]
+    found = tf.function(run, input_signature=shapes)(MEMORY, noise)
+    close(found, run(MEMORY, noise))
 
 
 @pytest.mark.parametrize("feeding", [True, once(False)])

@@ -101,7 +101,7 @@ def _loop_view(cell, loop, inputs, noise):
     product = None
     if getattr(cell, "W_c", None) is not None:
         product = loop.product(cast_weights(cell.W_c, cell.compute_dtype))
-    if noise is not None:
+    if noise is not None:  # the last, since its width may be unknown
         place = loop.add_input(ops.cast(ops.swapaxes(noise, 0, 1), loop.dtype))
 
     def recur(slices, parts, states, training=False):

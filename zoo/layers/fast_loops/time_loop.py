@@ -8,7 +8,7 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.layers.functional import custom_gradient, scan
+from zoo.layers.functional import columns, custom_gradient, scan
 
 
 class TimeLoop:
@@ -75,7 +75,11 @@ class TimeLoop:
             sequence = ops.concatenate(self.sequences, axis=-1)
 
         def cut(x):
-            return ops.split(x, ends, axis=-1) if ends else [x]
+            if not ends or widths[-1] is not None:
+                return ops.split(x, ends, axis=-1) if ends else [x]
+            # Only the last width may be unknown, as that of noise for S places is.
+            pairs = itertools.pairwise([0, *ends])
+            return [*(columns(x, *pair) for pair in pairs), x[:, ends[-1] :]]
 
         def run_step(x, states):
             return step(cut(x), states)
