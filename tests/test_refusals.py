@@ -24,6 +24,7 @@ from zoo.training.batches.streams import StreamBatches
 GENERAL = layers.MultiplicativeAttention()
 TASK = models.ShowAttendTell(9, attention="hard", hidden_dim=2, attention_dim=2)
 WORDS = text.WordTokenizer(["a"])
+FORGET, ONES = {"unit_forget_bias": True}, np.ones((2, 3, 4))
 NO_TEXTS = ([], [""], ["", " \n\t"])
 IMAGES = {"annotation_dim": 4, "image_shape": (16, 24, 3)}
 
@@ -37,6 +38,11 @@ REFUSED = {
     partial(layers.RecurrentStack, 5): [
         ({"bidirectional": True}, "even number of units.*units=5"),
         ({"cell_options": {"update": "keep"}}, "update"),
+        ({"cell_options": {"forget_gate": False, **FORGET}}, "needs biases and forget"),
+    ],
+    layers.LSTMN(4, fusion="deep").run: [
+        ({"inputs": ONES}, "takes a `source`.*fusion='deep', no source"),
+        ({"inputs": ONES, "source": [], "starts": ONES}, "`starts`.*a source and some"),
     ],
     layers.LocalMonotonicAttention: [({"score": "location"}, "one of.*'location'")],
     partial(layers.ContextCell, layers.GRUCell(4)): [
@@ -84,6 +90,7 @@ REFUSED = {
         ({"num_layers": True}, "`num_layers` must be a positive.*num_layers=True"),
         ({"dropout": -0.1}, r"`dropout` must be in \[0, 1\)"),
         ({"initializer_range": float("inf")}, "above 0.*initializer_range=inf"),
+        (FORGET, "needs biases.*'use_bias': False"),
     ],
     models.BiRNN: [({"delay": 2}, "has no delay. Received: delay=2, direction='both'")],
     partial(models.BiRNNWords, 9, 7, 4): [

@@ -127,6 +127,10 @@ def test_stacks_of_the_other_cells():
         copy.set_weights(stack.get_weights())
         close(compiled(copy)(INPUTS, mask=MASK)[0], to_numpy(outputs))
     same_config(of_1997())
+    options = {"kernel_regularizer": "l2", "bias_constraint": "non_neg"}
+    cell = LSTMCell(4, forget_gate=False, **options)
+    cell.build(INPUTS.shape)
+    assert cell.losses and cell.bias.constraint
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])

@@ -94,3 +94,5 @@ def test_rnnencdec():
 def test_a_config_of_before():
     config = Bahdanau(VOCABULARY, **SMALL).get_config()
     assert Bahdanau.from_config({**config, "attention": True}).hidden_dim == 8
+    with pytest.raises(ValueError, match="attention.: False"):
+        Bahdanau.from_config({**config, "attention": False})

@@ -167,14 +167,15 @@ class LSTMCell(ZooCell, keras.layers.LSTMCell):
         if self.forget_gate:
             super().build(input_shape)
             return
-        n, self.bias = self.units, None
-        shapes: dict[str, Shape] = {"kernel": (input_shape[-1], 3 * n)}
-        shapes["recurrent_kernel"] = (n, 3 * n)
-        if self.use_bias:
-            shapes["bias"] = (3 * n,)
+        n, self.bias = 3 * self.units, None
+        shapes: dict[str, Shape] = {"kernel": (input_shape[-1], n)}
+        shapes["recurrent_kernel"] = (self.units, n)
+        shapes |= {"bias": (n,)} if self.use_bias else {}
         for name, shape in shapes.items():
-            draw = getattr(self, f"{name.removesuffix('_kernel')}_initializer")
-            setattr(self, name, self.add_weight(shape, draw, name=name))
+            kind = name.removesuffix("_kernel")
+            names = ("initializer", "regularizer", "constraint")
+            options = {option: getattr(self, f"{kind}_{option}") for option in names}
+            setattr(self, name, self.add_weight(shape, name=name, **options))
         self.built = True
 
     def equations(

@@ -106,8 +106,6 @@ def choose(alpha: Tensor, noise: Tensor | None = None) -> Tensor:
     With noise `(..., S + 1)` it is drawn, or α itself is kept where the coin says so;
     without noise it is the most probable one.
     """
-    if 0 in alpha.shape:
-        return alpha
     scores = ops.log(ops.maximum(ops.cast(alpha, "float32"), 1e-30))
     if noise is not None:
         scores = scores + noise[..., :-1]  # the Gumbel-max trick

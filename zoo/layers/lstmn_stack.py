@@ -43,7 +43,8 @@ class LSTMN(Configured, keras.layers.Layer):
         The outputs carry the mask.
 
     Raises:
-        ValueError: as `LSTMNCell`; when called with fusion and without a source.
+        ValueError: as `LSTMNCell`; when called with fusion and without a source, or
+            with fusion and `starts`.
 
     Example:
         >>> import numpy as np
@@ -122,15 +123,16 @@ class LSTMN(Configured, keras.layers.Layer):
 
         The weights are the top layer's on the source `(B, T, S)`, or on its tape.
         """
-        if (self.fusion is None) != (source is None):
+        if self.fusion and starts is not None or bool(self.fusion) == (source is None):
             raise ValueError(
-                "`source` is for a layer with fusion, and for no other. Received: "
-                f"fusion={self.fusion!r} and {'no' if source is None else 'a'} source"
+                "A layer with fusion takes a `source`, one without takes `starts`. "
+                f"Received: fusion={self.fusion!r}, {'no' if source is None else 'a'} "
+                f"source and {'no' if starts is None else 'some'} starts"
             )
         inputs = ops.cast(inputs, self.compute_dtype)
         x, tapes, states, weights = inputs, [], [], None
-        for index, cell in enumerate(self.cells):
-            initial = initial_states and initial_states[index]
+        firsts = initial_states or [None] * self.num_layers
+        for index, (cell, initial) in enumerate(zip(self.cells, firsts, strict=True)):
             memory, top = source and source[index], cell is self.cells[-1]
             x = self.drop(x, training=training)
             h, c, weights, last = cell.run(

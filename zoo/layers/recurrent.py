@@ -53,9 +53,10 @@ class RecurrentStack(Configured, keras.layers.Layer):
 
     Raises:
         ValueError: if units or layers are not positive integers, the dropout is not in
-            [0, 1), or the units of a bidirectional stack are odd; for another cell, or
-            an argument that the cell doesn't have; when called with initial states of
-            another number, or for a bidirectional stack.
+            [0, 1), or the units of a bidirectional stack are odd; for another cell, an
+            argument that it doesn't have, or `unit_forget_bias` without biases or
+            forget gates; when called with initial states of another number, or for a
+            bidirectional stack.
 
     Example:
         >>> import numpy as np
@@ -93,6 +94,12 @@ class RecurrentStack(Configured, keras.layers.Layer):
         options: dict[str, Any] = {}
         options |= {"unit_forget_bias": False} if cell == "lstm" else {}
         options |= cell_options or {}
+        needed = ("use_bias", "forget_gate") if options.get("unit_forget_bias") else ()
+        if not all(options.get(name, True) for name in needed):
+            raise ValueError(
+                "`unit_forget_bias` needs biases and forget gates. "
+                f"Received: cell_options={cell_options!r}"
+            )
         self.cells = [
             [
                 CELLS[cell](

@@ -219,8 +219,9 @@ class Bahdanau(Seq2SeqBackbone):
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
-        # "attention" was an argument once.
-        return super().from_config({k: config[k] for k in config if k != "attention"})
+        # True was the value of an argument once.
+        own = {k: config[k] for k in config if (k, config[k]) != ("attention", True)}
+        return super().from_config(own)
 
 
 @keras.saving.register_keras_serializable(package="zoo")

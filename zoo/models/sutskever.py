@@ -67,8 +67,8 @@ class Seq2Seq(Seq2SeqBackbone):
         Logits `(B, T, target vocabulary)` of the next target token.
 
     Raises:
-        ValueError: for a size or range that is not positive, or a dropout rate outside
-            [0, 1).
+        ValueError: for a size or range that is not positive, a dropout rate outside
+            [0, 1), or `unit_forget_bias` without biases.
 
     Example:
         >>> import numpy as np
