@@ -119,7 +119,7 @@ def test_the_papers_size():
     assert sizes == (150, 300, 1, "lstm")
 
 
-@pytest.mark.parametrize("cell", ["lstm", once("gru"), "lstmn"])
+@pytest.mark.parametrize("cell", ["lstm", *map(once, ["gru", "lstmn"])])
 def test_word_by_word_it_is_the_whole(cell):
     """More padding, steps and scores, and the gradients of steps."""
     task, real = task_of(cell), IDS > 0

@@ -80,6 +80,7 @@ def test_padding_changes_nothing(backbone):
     close(to_numpy(call(turned))[::-1][REAL], logits[REAL])
 
 
+@pytest.mark.once
 def test_each_variable_has_a_gradient(backbone):
     """Along it, the loss rises as its finite difference does."""
     variables, step = backbone.trainable_variables, 1e-3
