@@ -95,11 +95,12 @@ def setup(app) -> None:
 
 
 def _keep_source_links(app, module, name):
-    """Has the source of the registry lead back to the page of `zoo.presets` alone.
+    """Has the source of what two pages show lead back to one of them.
 
     viewcode leads back to one page of a file, the first that shows something of it.
     """
-    return "zoo" if (module, name) == ("zoo", "list_presets") else None
+    twice = {("zoo", "list_presets"), ("zoo.serving.runtime", "load")}
+    return module if (module, name) in twice else None
 
 
 def _lead_links(app, name, source):
