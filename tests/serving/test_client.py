@@ -245,3 +245,20 @@ def test_arguments_are_checked(connect):
         client.score("a", targets=["b"])
     with pytest.raises(ValueError, match="equally many"):
         client.score(["a"], targets=["b", "c"])
+
+
+def test_credentials_are_for_grpc(monkeypatch):
+    grpc = pytest.importorskip("grpc")
+    pytest.importorskip("tensorflow_serving")
+    given = []
+    secure = grpc.secure_channel
+    monkeypatch.setattr(
+        grpc,
+        "secure_channel",
+        lambda *arguments: given.append(arguments[1]) or secure(*arguments),
+    )
+    credentials = grpc.ssl_channel_credentials()
+    Client("localhost:1", "m", credentials=credentials).close()
+    assert given == [credentials]
+    with pytest.raises(ValueError, match="https. Received: http://localhost"):
+        Client("http://localhost:1", "m", credentials=credentials)

@@ -37,9 +37,10 @@ class Client:
             0.1 seconds, then 0.2, and so on within `timeout`.
         batch_size: texts or images per request. Servers refuse more than 512, and Ray's
             more than 8 MB, in base64 6 MB.
+        credentials: `grpc.ChannelCredentials` for gRPC over TLS; None for no TLS.
 
     Raises:
-        ValueError: for a value out of range.
+        ValueError: for a value out of range, or credentials with a REST address.
         ImportError: if the package for the address is missing.
         ServingError: from every method, if the server gives no answer, an error, or an
             answer that does not fit the request, or if the model finds no translation
@@ -60,6 +61,7 @@ class Client:
         timeout: float = 10.0,
         retries: int = 6,
         batch_size: int = 32,
+        credentials: Any = None,
     ) -> None:
         integer("retries", retries, 0)
         integer("batch_size", batch_size, 1)
@@ -67,7 +69,13 @@ class Client:
         self.address, self.model, self.version = address, model, version
         self.timeout, self.retries, self.batch_size = timeout, retries, batch_size
         rest = address.startswith(("http://", "https://"))
-        self._transport = (RESTTransport if rest else GRPCTransport)(address)
+        if rest and credentials is not None:
+            raise ValueError(
+                f"credentials are for gRPC; REST uses TLS by https. Received: {address}"
+            )
+        self._transport: RESTTransport | GRPCTransport = (
+            RESTTransport(address) if rest else GRPCTransport(address, credentials)
+        )
 
     def __enter__(self) -> "Client":
         return self

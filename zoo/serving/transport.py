@@ -40,7 +40,7 @@ class ServingError(RuntimeError):
 class GRPCTransport:
     """PredictionService over gRPC."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, credentials: Any = None) -> None:
         try:
             import grpc
             from tensorflow_serving.apis import predict_pb2
@@ -58,7 +58,10 @@ class GRPCTransport:
             ("grpc.initial_reconnect_backoff_ms", 100),
             ("grpc.max_reconnect_backoff_ms", 1000),
         ]
-        channel = grpc.insecure_channel(address, options)
+        if credentials is None:
+            channel = grpc.insecure_channel(address, options)
+        else:
+            channel = grpc.secure_channel(address, credentials, options)
         self.close = channel.close
         self._call = channel.unary_unary(
             "/tensorflow.serving.PredictionService/Predict",
