@@ -67,7 +67,7 @@ def check_texts(texts: Any, name: str = "texts") -> list[str]:
     """
     if isinstance(texts, str):
         return [texts]
-    if isinstance(texts, list) and set(map(type, texts)) <= {str}:
+    if isinstance(texts, list | tuple) and set(map(type, texts)) <= {str}:
         return list(texts)
     table = getattr(texts, "ndim", 1) > 1  # iterated, it gives columns or rows
     texts = texts if table else plain_texts(texts)
