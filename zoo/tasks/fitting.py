@@ -194,14 +194,17 @@ class TextFitMixin:
 @contextlib.contextmanager
 def _values_kept(task: Any) -> Iterator[None]:
     """Gives a task back, also after an error, what Keras's JAX trainer takes out."""
-    optimizer = task.optimizer.variables if task.optimizer else []
-    held = [*task.variables, *optimizer, *task.metrics_variables]
+    if keras.backend.backend() != "jax":
+        yield
+        return
+    optimizer = getattr(task, "optimizer", None)  # None before `compile`
+    held = [*task.variables, *task.metrics_variables]
+    held += optimizer.variables if optimizer else []
     values = [variable._value for variable in held]
     try:
         yield
     finally:
-        if keras.backend.backend() == "jax":
-            task.jax_state_sync()
-            for variable, value in zip(held, values, strict=True):
-                if variable._value is None:
-                    variable._value = value
+        task.jax_state_sync()
+        for variable, value in zip(held, values, strict=True):
+            if variable._value is None:
+                variable._value = value
