@@ -1,3 +1,4 @@
+import functools
 import itertools
 
 import keras
@@ -100,8 +101,8 @@ def test_in_a_decoder_each_step_has_its_own_draw():
     inputs = RNG.normal(size=(3, 4, 2)).astype("float32")
     decoder.build(inputs.shape, MEMORY.shape)
     noise = to_numpy(layer.draw_noise((3, 4, 7), keras.random.SeedGenerator(5)))
-    run = compiled(decoder)
-    options = {"mask": MASK, "noise": noise, "training": True}
+    run = compiled(functools.partial(decoder, training=True))
+    options = {"mask": MASK, "noise": noise}
     outputs, contexts, _, choices = run(inputs, MEMORY, **options)
     choices, states = to_numpy(choices), np.zeros((3, 6), "float32")
     attend = compiled(layer.attention)
