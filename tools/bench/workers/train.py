@@ -15,6 +15,11 @@ import tempfile
 import time
 from pathlib import Path
 
+# ruff: noqa: E402 (the process is tuned before JAX is imported, as by zoo's commands)
+from zoo.training import tune_process
+
+tune_process()
+
 import keras
 import numpy as np
 
@@ -27,7 +32,7 @@ from zoo.models import (
     Transformer,
     TransformerTranslator,
 )
-from zoo.training import PairBatches, compile_for_training, tune_process
+from zoo.training import PairBatches, compile_for_training
 from zoo.training.fast.traced_steps import trace_steps
 from zoo.training.fit.checkpoint import Checkpoint
 from zoo.training.fit.loop import Loop
@@ -142,7 +147,6 @@ def main(argv=None):
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args(argv)
-    tune_process()
     keras.utils.set_random_seed(args.seed)
     sources, source_size = read_ids(args.data, "source")
     targets, target_size = read_ids(args.data, "target")
