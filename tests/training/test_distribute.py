@@ -1,5 +1,4 @@
-"""What a process of several does; and that training on several devices is training on
-one, by whole runs of a tiny recipe in processes of their own."""
+"""The settings of several processes; training on several devices equals one."""
 
 import csv
 import os

@@ -1,4 +1,4 @@
-"""What `fit` takes, as arrays or batches of arrays; batches of text of like length."""
+"""Reads the inputs of `fit` as arrays or batches; batches texts of similar length."""
 
 import types
 from collections.abc import Callable, Mapping
