@@ -110,17 +110,15 @@ def rows(axes):
     return [label.get_text() for label in axes.get_yticklabels()]
 
 
-@pytest.mark.parametrize("spelling", ["former", "present"])
 def test_presets_side_by_side_and_a_row_for_each_sentence(
-    spelling, drawn, tmp_path, monkeypatch, capsys
+    drawn, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setattr(loading, "load", lambda name: FakeTask())
     for name in "ab":
         make_preset(tmp_path / name, name=name)
     out = str(tmp_path / "dog.png")
-    former = ["--preset", str(tmp_path / "a"), f"--preset={tmp_path / 'b'}"]
-    names = former if spelling == "former" else [f"{tmp_path / 'a'},{tmp_path / 'b'}"]
-    command = ["plot", *names, "A dog runs", "--beam", "2", "--output", out, "one\ncat"]
+    names = f"{tmp_path / 'a'},{tmp_path / 'b'}"
+    command = ["plot", names, "A dog runs", "--beam", "2", "--output", out, "one\ncat"]
     assert main(command) == 0
     assert [(axes.get_title(loc="left"), rows(axes)) for axes in drawn[0].axes] == [
         ("a", ["A", "DOG", "RUNS"]),

@@ -51,8 +51,6 @@ def _parse(argv):
     parser = _parser()
     if "_ARGCOMPLETE" in os.environ:  # a shell asks, since TAB was pressed
         _complete(parser)
-    if any(word.partition("=")[0] == "--preset" for word in argv):
-        argv = _preset_first(*argv)
     if argv[:1] == ["train"]:
         argv = ["train", *train.with_recipe(argv[1:])]
     if argv and not argv[0].startswith("-") and argv[0] not in COMMANDS:
@@ -66,16 +64,6 @@ def _parse(argv):
     elif rest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     return arguments
-
-
-def _preset_first(name, *words):
-    """Accepts `--preset NAME`, the former spelling, which may be repeated."""
-    former = Parser(prog="zoo", add_help=False, allow_abbrev=False)
-    former.add_argument("--preset", action="append")
-    arguments, rest = former.parse_known_args(words)
-    several = name in ("serve", "explore")
-    presets = arguments.preset if several else [",".join(arguments.preset or [])]
-    return [name, *presets, *rest]
 
 
 def _parser():
