@@ -14,8 +14,5 @@ import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submod_attrs={
-        "checking": ["EXERCISES", "answer", "check", "question"],
-        "exercise": ["Exercise"],
-    },
+    submod_attrs={"checking": ["EXERCISES", "Exercise", "answer", "check", "question"]},
 )

@@ -1,343 +1,346 @@
-"""Exercises of Bahdanau et al. 2015, Xu et al. 2015 and the LSTMN."""
+"""Exercises of Bahdanau, Xu, the LSTMN and Luong.
 
-from zoo.lessons.exercise import Exercise
+The form is that of `read` in checking.py.
+"""
 
-EXERCISES = [
-    Exercise(
-        "bahdanau.start",
-        "s_0 = tanh(←h_1 W_s)",
-        "Write s_0; forward and backward hold the encoder's states of x_1 … x_S.",
-        "forward: S n, backward: S n, W_s: n k -> k",
-        "tanh(backward[0] @ W_s)",
-        {
-            "←h_1 is the backward state at the first word: it has read them all. The "
-            "one at the last word has read one.": "tanh(backward[-1] @ W_s)",
-            "s_0 reads the backward states.": "tanh(forward[-1] @ W_s)",
-            "→h_1 has read one word only.": "tanh(forward[0] @ W_s)",
-            "tanh is missing.": "backward[0] @ W_s",
-        },
-    ),
-    Exercise(
-        "bahdanau.score",
-        "e_ij = v_a · tanh(s_{i-1} W_a + h_j U_a)",
-        "Write the scores of all source positions for one decoder state s.",
-        "s: n, h: S m, W_a: n k, U_a: m k, v_a: k -> S",
-        "tanh(s @ W_a + h @ U_a) @ v_a",
-        {
-            "tanh is missing. Without it s W_a adds the same to every score, and the "
-            "softmax doesn't see it.": "(s @ W_a + h @ U_a) @ v_a",
-            "tanh comes after the sum: one tanh of s W_a + h_j U_a, not two.": (
-                "(tanh(s @ W_a) + tanh(h @ U_a)) @ v_a"
-            ),
-            "v_a is outside tanh.": "tanh((s @ W_a + h @ U_a) @ v_a)",
-            "v_a is missing: the hidden units are weighted, not just added up.": (
-                "tanh(s @ W_a + h @ U_a).sum(-1)"
-            ),
-            "s_{i-1} W_a is missing: nobody asks.": "tanh(h @ U_a) @ v_a",
-            "the hidden layer is tanh, not σ.": "sigmoid(s @ W_a + h @ U_a) @ v_a",
-            "s W_a + h_j U_a is a sum.": "tanh(s @ W_a * (h @ U_a)) @ v_a",
-        },
-    ),
-    Exercise(
-        "bahdanau.context",
-        "α_i = softmax(e_i), c_i = Σ_j α_ij h_j",
-        "Write the contexts c_i of the scores e of several steps.",
-        "e: T S, h: S m -> T m",
-        "softmax(e) @ h",
-        {
-            "the softmax goes over the source positions j, not over the steps i.": (
-                "softmax(e, axis=0) @ h"
-            ),
-            "exp(e) is not divided by its sum: weights must sum to 1.": "exp(e) @ h",
-            "the scores go through exp before they are divided by their sum.": (
-                "e / e.sum(-1, keepdims=True) @ h"
-            ),
-            "the softmax is missing.": "e @ h",
-            "this is hard attention; c_i is a mean.": "h[e.argmax(-1)]",
-            "the weights share one distribution: softmax, not σ.": "sigmoid(e) @ h",
-        },
-    ),
-    Exercise(
-        "bahdanau.query",
-        "asked with s_{i-1}",
-        "Write the states that the attention is asked with at the steps 1 … T; s_0 is "
-        "the first state, s holds s_1 … s_T.",
-        "s_0: n, s: T n -> T n",
-        "concatenate([s_0[None], s[:-1]])",
-        {
-            "s_i is Luong's query. Bahdanau asks with the state before, s_{i-1}.": "s",
-            "s_{i+1} doesn't exist yet.": "concatenate([s[1:], s_0[None]])",
-            "s_0 is the first query alone.": "np.repeat(s_0[None], len(s), 0)",
-        },
-    ),
-    Exercise(
-        "bahdanau.candidate",
-        "s_i = GRU([y_{i-1} E; c_i], s_{i-1})",
-        "Write the candidate s~; W reads the word e and the context c, in this order, "
-        "and r is the reset gate.",
-        "e: m, c: k, s: n, r: gates n, W: m+k n, U: n n -> n",
-        "tanh(e @ W[:len(e)] + c @ W[len(e):] + r * s @ U)",
-        {
-            "the word comes first, then the context: [y E; c].": (
-                "tanh(concatenate([c, e]) @ W + r * s @ U)"
-            ),
-            "the context is missing.": "tanh(e @ W[:len(e)] + r * s @ U)",
-            "r comes before U: (r * s) U, not r * (s U).": (
-                "tanh(concatenate([e, c]) @ W + r * (s @ U))"
-            ),
-            "the reset gate is missing.": "tanh(concatenate([e, c]) @ W + s @ U)",
-        },
-    ),
-    Exercise(
-        "bahdanau.update",
-        "s_i = (1 - z) * s_{i-1} + z * s~",
-        "Write the new state s_i.",
-        "z: gates n, s: n, s_tilde: n -> n",
-        "(1 - z) * s + z * s_tilde",
-        {
-            "z takes the new state in this paper; z * s_{i-1} is Cho et al.'s.": (
-                "z * s + (1 - z) * s_tilde"
-            ),
-            "the old state has the weight 1 - z.": "s + z * s_tilde",
-        },
-    ),
-    Exercise(
-        "bahdanau.readout",
-        "t~ = s_{i-1} U_o + y_{i-1} E V_o + c_i C_o",
-        "Write t~ of the step i; s_before is s_{i-1}, s_after is s_i.",
-        "s_before: n, s_after: n, e: m, c: k, U_o: n j, V_o: m j, C_o: k j -> j",
-        "s_before @ U_o + e @ V_o + c @ C_o",
-        {
-            "the readout sees s_{i-1}, the state before the step, not s_i.": (
-                "s_after @ U_o + e @ V_o + c @ C_o"
-            ),
-            "C_o c_i is missing.": "s_before @ U_o + e @ V_o",
-            "y_{i-1} E V_o is missing.": "s_before @ U_o + c @ C_o",
-            "there is no tanh here.": "tanh(s_before @ U_o + e @ V_o + c @ C_o)",
-        },
-    ),
-    Exercise(
-        "bahdanau.maxout",
-        "t_j = max(t~_{2j-1}, t~_{2j})",
-        "Write t_1, t_2, …",
-        "t_tilde: 2*j -> j",
-        "maximum(t_tilde[0::2], t_tilde[1::2])",
-        {
-            "the pairs are neighbours, not the two halves.": (
-                "maximum(t_tilde[:len(t_tilde) // 2], t_tilde[len(t_tilde) // 2:])"
-            ),
-            "the larger one is wanted.": "minimum(t_tilde[0::2], t_tilde[1::2])",
-            "maxout takes one of the two, no sum.": "t_tilde[0::2] + t_tilde[1::2]",
-            "it is the larger one with its sign, not the larger magnitude.": (
-                "np.where(abs(t_tilde[0::2]) > abs(t_tilde[1::2]), abs(t_tilde[0::2]), "
-                "abs(t_tilde[1::2]))"
-            ),
-        },
-    ),
-    Exercise(
-        "xu.gate",
-        "β_t = σ(f_β(h_{t-1})), z_t = β_t Σ_i α_ti a_i",
-        "Write z_t; f_β(h) is h · w + b, b a vector of one number.",
-        "h: n, w: n, b: 1, alpha: weights S, a: S m -> m",
-        "sigmoid(h @ w + b) * (alpha @ a)",
-        {
-            "β_t is missing.": "alpha @ a",
-            "β_t is a gate between 0 and 1: σ is missing.": "(h @ w + b) * (alpha @ a)",
-            "β_t multiplies the context.": "sigmoid(h @ w + b) + alpha @ a",
-            "the positions have weights: Σ α_i a_i, not the plain sum.": (
-                "sigmoid(h @ w + b) * a.sum(0)"
-            ),
-        },
-    ),
-    Exercise(
-        "xu.draw",
-        "s_t ~ Multinoulli(α_t) (8), by the Gumbel-max trick",
-        "Write the place that is drawn at each step; g is Gumbel noise.",
-        "alpha: weights T S, g: T S -> T",
-        "np.argmax(log(alpha) + g, axis=-1)",
-        {
-            "the noise is added to log α, not to α.": "np.argmax(alpha + g, axis=-1)",
-            "without the noise nothing is drawn: this is always the likeliest place.": (
-                "np.argmax(alpha, axis=-1)"
-            ),
-            "the noise is added to log α.": "np.argmax(log(alpha) * g, axis=-1)",
-            "the largest is drawn.": "np.argmin(log(alpha) + g, axis=-1)",
-        },
-    ),
-    Exercise(
-        "xu.reinforce",
-        "λ_r (log p(y, given s and a) - b) ∇ log p(s), λ_e ∇ H[s]",
-        "Write the loss of one sentence, whose gradient is minus this. drawn is log "
-        "p(s) and log_p is log p(y, given s and a). All but alpha have one number.",
-        "log_p: 1, b: 1, drawn: 1, alpha: weights T S, lambda_r: gates 1, lambda_e: "
-        "gates 1 -> 1",
-        "-lambda_r * (log_p - b) * drawn + lambda_e * (alpha * log(alpha)).sum()",
-        {
-            "a loss falls where the objective rises: the first term's sign is wrong.": (
-                "lambda_r * (log_p - b) * drawn + lambda_e * (alpha * log(alpha)).sum()"
-            ),
-            "the entropy is to grow: its sign in the loss is wrong. H is -Σ α log α.": (
-                "-lambda_r * (log_p - b) * drawn - lambda_e * (alpha * "
-                "log(alpha)).sum()"
-            ),
-            "the baseline b is missing.": (
-                "-lambda_r * log_p * drawn + lambda_e * (alpha * log(alpha)).sum()"
-            ),
-            "λ_r and λ_e have changed places.": (
-                "-lambda_e * (log_p - b) * drawn + lambda_r * (alpha * "
-                "log(alpha)).sum()"
-            ),
-            "the entropy is missing.": "-lambda_r * (log_p - b) * drawn",
-        },
-    ),
-    Exercise(
-        "xu.baseline",
-        "b ← 0.9 b + 0.1 log p(y, given s and a)",
-        "Write the new baseline of a batch of sentences' log p.",
-        "b: 1, log_p: B -> 1",
-        "0.9 * b + 0.1 * log_p.mean()",
-        {
-            "0.9 belongs to the old b, not 0.1.": "0.1 * b + 0.9 * log_p.mean()",
-            "a batch counts once: by the mean of its sentences, not their sum.": (
-                "0.9 * b + 0.1 * log_p.sum()"
-            ),
-            "the old b is multiplied by 0.9.": "b + 0.1 * log_p.mean()",
-        },
-    ),
-    Exercise(
-        "xu.doubly_stochastic",
-        "λ Σ_i (1 - Σ_t α_ti)² (14)",
-        "Write the penalty with λ = 1.",
-        "alpha: weights T S -> ",
-        "((1 - alpha.sum(0)) ** 2).sum()",
-        {
-            "the inner sum goes over the steps t. Over i it is 1 by the softmax.": (
-                "np.square(1 - alpha.sum(1)).sum()"
-            ),
-            "the square is missing.": "(1 - alpha.sum(0)).sum()",
-            "first the sum over t, then the square.": "np.square(1 - alpha).sum()",
-            "the outer sum over i is no mean.": "np.square(1 - alpha.sum(0)).mean()",
-            "(1 - Σ α)², not 1 - (Σ α)².": "(1 - np.square(alpha.sum(0))).sum()",
-        },
-    ),
-    Exercise(
-        "xu.start",
-        "c_0, h_0 = f(mean_i a_i)",
-        "Write h_0, where f is tanh of a product with W.",
-        "a: S m, W: m n -> n",
-        "tanh(sum(a) / len(a) @ W)",
-        {
-            "f reads the mean of the annotations, not their sum.": "tanh(a.sum(0) @ W)",
-            "f reads the mean of the annotations, not the last one.": "tanh(a[-1] @ W)",
-            "the mean comes before f: f(mean a), not mean f(a).": "tanh(a @ W).mean(0)",
-            "tanh is missing.": "a.mean(0) @ W",
-        },
-    ),
-    Exercise(
-        "xu.readout",
-        "y_{t-1} E + h_t L_h + z_t L_z, then L_o (7)",
-        "Write the logits; e is y_{t-1} E.",
-        "e: m, h: n, z: k, L_h: n m, L_z: k m, L_o: m V -> V",
-        "(e + h @ L_h + z @ L_z) @ L_o",
-        {
-            "L_z z_t is missing.": "(e + h @ L_h) @ L_o",
-            "y_{t-1} E is missing.": "(h @ L_h + z @ L_z) @ L_o",
-            "L_h h_t is missing.": "(e + z @ L_z) @ L_o",
-            "there is no tanh before L_o.": "tanh(e + h @ L_h + z @ L_z) @ L_o",
-        },
-    ),
-    Exercise(
-        "lstmn.score",
-        "a_i = v · tanh(h_i W_h + x_t W_x + h~_{t-1} W_h~)",
-        "Write the scores of all earlier words; h holds their h_i.",
-        "h: S n, x: m, h_tilde: n, W_h: n k, W_x: m k, W_h_tilde: n k, v: k -> S",
-        "tanh(h @ W_h + x @ W_x + h_tilde @ W_h_tilde) @ v",
-        {
-            "h~_{t-1} W_h~ is missing.": "tanh(h @ W_h + x @ W_x) @ v",
-            "x_t W_x is missing.": "tanh(h @ W_h + h_tilde @ W_h_tilde) @ v",
-            "W_h and W_h~ have changed places.": (
-                "tanh(h @ W_h_tilde + x @ W_x + h_tilde @ W_h) @ v"
-            ),
-            "tanh is missing.": "(h @ W_h + x @ W_x + h_tilde @ W_h_tilde) @ v",
-        },
-    ),
-    Exercise(
-        "lstmn.summary",
-        "[h~_t; c~_t] = Σ_i softmax(a)_i [h_i; c_i]",
-        "Write [h~_t; c~_t] of the tapes h and c.",
-        "a: S, h: S n, c: S n -> 2*n",
-        "concatenate([softmax(a) @ h, softmax(a) @ c])",
-        {
-            "the order is [h~; c~].": "concatenate([softmax(a) @ c, softmax(a) @ h])",
-            "c has the same weights; this is the last c, as in an LSTM.": (
-                "concatenate([softmax(a) @ h, c[-1]])"
-            ),
-            "this is an LSTM, which reads the last state; the LSTMN reads all.": (
-                "concatenate([h[-1], c[-1]])"
-            ),
-            "the softmax is missing.": "concatenate([a @ h, a @ c])",
-        },
-    ),
-    Exercise(
-        "lstmn.gates",
-        "i, f, o, ĉ of [h~_t; x_t] W",
-        "Write the net inputs [h~_t; x_t] W; h is the tape, whose last row is h_{t-1}.",
-        "h_tilde: n, x: m, h: S n, W: n+m 4*n -> 4*n",
-        "h_tilde @ W[:len(h_tilde)] + x @ W[len(h_tilde):]",
-        {
-            "the order is [h~; x].": "concatenate([x, h_tilde]) @ W",
-            "the gates read h~_t, not h_{t-1}.": "concatenate([h[-1], x]) @ W",
-            "x_t is missing.": "h_tilde @ W[:len(h_tilde)]",
-        },
-    ),
-    Exercise(
-        "lstmn.fusion_gate",
-        "deep fusion: r_t = σ([γ~_t; x_t] W_r)",
-        "Write r_t.",
-        "gamma: k, x: m, W_r: k+m n -> n",
-        "sigmoid(gamma @ W_r[:len(gamma)] + x @ W_r[len(gamma):])",
-        {
-            "the order is [γ~; x].": "sigmoid(concatenate([x, gamma]) @ W_r)",
-            "a gate is σ, not tanh.": "tanh(concatenate([gamma, x]) @ W_r)",
-            "x_t is missing.": "sigmoid(gamma @ W_r[:len(gamma)])",
-        },
-    ),
-    Exercise(
-        "lstmn.cell",
-        "c_t = r * α~ + f * c~ + i * ĉ",
-        "Write c_t of the gates r, f and i; c_before is c_{t-1}.",
-        "r: gates n, alpha: n, f: gates n, c_tilde: n, c_before: n, i: gates n, c_hat: "
-        "n -> n",
-        "r * alpha + f * c_tilde + i * c_hat",
-        {
-            "the LSTMN forgets from c~_t, the summary of all words, not c_{t-1}.": (
-                "r * alpha + f * c_before + i * c_hat"
-            ),
-            "r * α~, the source's part, is missing.": "f * c_tilde + i * c_hat",
-            "f and i have changed places.": "r * alpha + i * c_tilde + f * c_hat",
-        },
-    ),
-    Exercise(
-        "lstmn.output",
-        "h_t = o * tanh(c_t)",
-        "Write h_t of the gate o.",
-        "o: gates n, c: n -> n",
-        "o * tanh(c)",
-        {
-            "tanh is missing.": "o * c",
-            "the gate is outside: o * tanh(c), not tanh(o * c).": "tanh(o * c)",
-            "o is a gate's value already.": "sigmoid(o) * tanh(c)",
-        },
-    ),
-    Exercise(
-        "lstmn.skip",
-        "skip connections: layer k + 1 reads [h_t; x_t]",
-        "Write what layer k + 1 reads.",
-        "h: n, x: m -> n+m",
-        "concatenate([h, x])",
-        {
-            "the order is [h_t; x_t].": "concatenate([x, h])",
-            "the words are missing: h_t alone is the stack without skips.": "h",
-        },
-    ),
-]
+EXERCISES = """
+bahdanau.start: s_0 = tanh(←h_1 W_s)
+  Write s_0; forward and backward hold the encoder's states of x_1 … x_S.
+  forward: S n, backward: S n, W_s: n k -> k
+  tanh(backward[0] @ W_s)
+  tanh(backward[-1] @ W_s) # ←h_1 is the backward state at the first word: it has read
+    them all. The one at the last word has read one.
+  tanh(forward[-1] @ W_s)  # s_0 reads the backward states.
+  tanh(forward[0] @ W_s)  # →h_1 has read one word only.
+  backward[0] @ W_s  # tanh is missing.
+
+bahdanau.score: e_ij = v_a · tanh(s_{i-1} W_a + h_j U_a)
+  Write the scores of all source positions for one decoder state s.
+  s: n, h: S m, W_a: n k, U_a: m k, v_a: k -> S
+  tanh(s @ W_a + h @ U_a) @ v_a
+  (s @ W_a + h @ U_a) @ v_a # tanh is missing. Without it s W_a adds the same to every
+    score, and the softmax doesn't see it.
+  (tanh(s @ W_a) + tanh(h @ U_a)) @ v_a # tanh comes after the sum: one tanh of s W_a +
+    h_j U_a, not two.
+  tanh((s @ W_a + h @ U_a) @ v_a)  # v_a is outside tanh.
+  tanh(s @ W_a + h @ U_a).sum(-1) # v_a is missing: the hidden units are weighted, not
+    just added up.
+  tanh(h @ U_a) @ v_a  # s_{i-1} W_a is missing: nobody asks.
+  sigmoid(s @ W_a + h @ U_a) @ v_a  # the hidden layer is tanh, not σ.
+  tanh(s @ W_a * (h @ U_a)) @ v_a  # s W_a + h_j U_a is a sum.
+
+bahdanau.context: α_i = softmax(e_i), c_i = Σ_j α_ij h_j
+  Write the contexts c_i of the scores e of several steps.
+  e: T S, h: S m -> T m
+  softmax(e) @ h
+  softmax(e, axis=0) @ h # the softmax goes over the source positions j, not over the
+    steps i.
+  exp(e) @ h  # exp(e) is not divided by its sum: weights must sum to 1.
+  e / e.sum(-1, keepdims=True) @ h # the scores go through exp before they are divided
+    by their sum.
+  e @ h  # the softmax is missing.
+  h[e.argmax(-1)]  # this is hard attention; c_i is a mean.
+  sigmoid(e) @ h  # the weights share one distribution: softmax, not σ.
+
+bahdanau.query: asked with s_{i-1}
+  Write the states that the attention is asked with at the steps 1 … T; s_0 is the first
+    state, s holds s_1 … s_T.
+  s_0: n, s: T n -> T n
+  concatenate([s_0[None], s[:-1]])
+  s  # s_i is Luong's query. Bahdanau asks with the state before, s_{i-1}.
+  concatenate([s[1:], s_0[None]])  # s_{i+1} doesn't exist yet.
+  np.repeat(s_0[None], len(s), 0)  # s_0 is the first query alone.
+
+bahdanau.candidate: s_i = GRU([y_{i-1} E; c_i], s_{i-1})
+  Write the candidate s~; W reads the word e and the context c, in this order, and r is
+    the reset gate.
+  e: m, c: k, s: n, r: gates n, W: m+k n, U: n n -> n
+  tanh(e @ W[:len(e)] + c @ W[len(e):] + r * s @ U)
+  tanh(concatenate([c, e]) @ W + r * s @ U) # the word comes first, then the context: [y
+    E; c].
+  tanh(e @ W[:len(e)] + r * s @ U)  # the context is missing.
+  tanh(concatenate([e, c]) @ W + r * (s @ U)) # r comes before U: (r * s) U, not r * (s
+    U).
+  tanh(concatenate([e, c]) @ W + s @ U)  # the reset gate is missing.
+
+bahdanau.update: s_i = (1 - z) * s_{i-1} + z * s~
+  Write the new state s_i.
+  z: gates n, s: n, s_tilde: n -> n
+  (1 - z) * s + z * s_tilde
+  z * s + (1 - z) * s_tilde # z takes the new state in this paper; z * s_{i-1} is Cho et
+    al.'s.
+  s + z * s_tilde  # the old state has the weight 1 - z.
+
+bahdanau.readout: t~ = s_{i-1} U_o + y_{i-1} E V_o + c_i C_o
+  Write t~ of the step i; s_before is s_{i-1}, s_after is s_i.
+  s_before: n, s_after: n, e: m, c: k, U_o: n j, V_o: m j, C_o: k j -> j
+  s_before @ U_o + e @ V_o + c @ C_o
+  s_after @ U_o + e @ V_o + c @ C_o # the readout sees s_{i-1}, the state before the
+    step, not s_i.
+  s_before @ U_o + e @ V_o  # C_o c_i is missing.
+  s_before @ U_o + c @ C_o  # y_{i-1} E V_o is missing.
+  tanh(s_before @ U_o + e @ V_o + c @ C_o)  # there is no tanh here.
+
+bahdanau.maxout: t_j = max(t~_{2j-1}, t~_{2j})
+  Write t_1, t_2, …
+  t_tilde: 2*j -> j
+  maximum(t_tilde[0::2], t_tilde[1::2])
+  maximum(t_tilde[:len(t_tilde) // 2], t_tilde[len(t_tilde) // 2:]) # the pairs are
+    neighbours, not the two halves.
+  minimum(t_tilde[0::2], t_tilde[1::2])  # the larger one is wanted.
+  t_tilde[0::2] + t_tilde[1::2]  # maxout takes one of the two, no sum.
+  np.where(abs(t_tilde[0::2]) > abs(t_tilde[1::2]), abs(t_tilde[0::2]),
+    abs(t_tilde[1::2])) # it is the larger one with its sign, not the larger magnitude.
+
+xu.gate: β_t = σ(f_β(h_{t-1})), z_t = β_t Σ_i α_ti a_i
+  Write z_t; f_β(h) is h · w + b, b a vector of one number.
+  h: n, w: n, b: 1, alpha: weights S, a: S m -> m
+  sigmoid(h @ w + b) * (alpha @ a)
+  alpha @ a  # β_t is missing.
+  (h @ w + b) * (alpha @ a)  # β_t is a gate between 0 and 1: σ is missing.
+  sigmoid(h @ w + b) + alpha @ a  # β_t multiplies the context.
+  sigmoid(h @ w + b) * a.sum(0) # the positions have weights: Σ α_i a_i, not the plain
+    sum.
+
+xu.draw: s_t ~ Multinoulli(α_t) (8), by the Gumbel-max trick
+  Write the place that is drawn at each step; g is Gumbel noise.
+  alpha: weights T S, g: T S -> T
+  np.argmax(log(alpha) + g, axis=-1)
+  np.argmax(alpha + g, axis=-1)  # the noise is added to log α, not to α.
+  np.argmax(alpha, axis=-1) # without the noise nothing is drawn: this is always the
+    likeliest place.
+  np.argmax(log(alpha) * g, axis=-1)  # the noise is added to log α.
+  np.argmin(log(alpha) + g, axis=-1)  # the largest is drawn.
+
+xu.reinforce: λ_r (log p(y, given s and a) - b) ∇ log p(s), λ_e ∇ H[s]
+  Write the loss of one sentence, whose gradient is minus this. drawn is log p(s) and
+    log_p is log p(y, given s and a). All but alpha have one number.
+  log_p: 1, b: 1, drawn: 1, alpha: weights T S, lambda_r: gates 1, lambda_e: gates 1 ->
+    1
+  -lambda_r * (log_p - b) * drawn + lambda_e * (alpha * log(alpha)).sum()
+  lambda_r * (log_p - b) * drawn + lambda_e * (alpha * log(alpha)).sum() # a loss falls
+    where the objective rises: the first term's sign is wrong.
+  -lambda_r * (log_p - b) * drawn - lambda_e * (alpha * log(alpha)).sum() # the entropy
+    is to grow: its sign in the loss is wrong. H is -Σ α log α.
+  -lambda_r * log_p * drawn + lambda_e * (alpha * log(alpha)).sum() # the baseline b is
+    missing.
+  -lambda_e * (log_p - b) * drawn + lambda_r * (alpha * log(alpha)).sum() # λ_r and λ_e
+    have changed places.
+  -lambda_r * (log_p - b) * drawn  # the entropy is missing.
+
+xu.baseline: b ← 0.9 b + 0.1 log p(y, given s and a)
+  Write the new baseline of a batch of sentences' log p.
+  b: 1, log_p: B -> 1
+  0.9 * b + 0.1 * log_p.mean()
+  0.1 * b + 0.9 * log_p.mean()  # 0.9 belongs to the old b, not 0.1.
+  0.9 * b + 0.1 * log_p.sum() # a batch counts once: by the mean of its sentences, not
+    their sum.
+  b + 0.1 * log_p.mean()  # the old b is multiplied by 0.9.
+
+xu.doubly_stochastic: λ Σ_i (1 - Σ_t α_ti)² (14)
+  Write the penalty with λ = 1.
+  alpha: weights T S ->
+  ((1 - alpha.sum(0)) ** 2).sum()
+  np.square(1 - alpha.sum(1)).sum() # the inner sum goes over the steps t. Over i it is
+    1 by the softmax.
+  (1 - alpha.sum(0)).sum()  # the square is missing.
+  np.square(1 - alpha).sum()  # first the sum over t, then the square.
+  np.square(1 - alpha.sum(0)).mean()  # the outer sum over i is no mean.
+  (1 - np.square(alpha.sum(0))).sum()  # (1 - Σ α)², not 1 - (Σ α)².
+
+xu.start: c_0, h_0 = f(mean_i a_i)
+  Write h_0, where f is tanh of a product with W.
+  a: S m, W: m n -> n
+  tanh(sum(a) / len(a) @ W)
+  tanh(a.sum(0) @ W)  # f reads the mean of the annotations, not their sum.
+  tanh(a[-1] @ W)  # f reads the mean of the annotations, not the last one.
+  tanh(a @ W).mean(0)  # the mean comes before f: f(mean a), not mean f(a).
+  a.mean(0) @ W  # tanh is missing.
+
+xu.readout: y_{t-1} E + h_t L_h + z_t L_z, then L_o (7)
+  Write the logits; e is y_{t-1} E.
+  e: m, h: n, z: k, L_h: n m, L_z: k m, L_o: m V -> V
+  (e + h @ L_h + z @ L_z) @ L_o
+  (e + h @ L_h) @ L_o  # L_z z_t is missing.
+  (h @ L_h + z @ L_z) @ L_o  # y_{t-1} E is missing.
+  (e + z @ L_z) @ L_o  # L_h h_t is missing.
+  tanh(e + h @ L_h + z @ L_z) @ L_o  # there is no tanh before L_o.
+
+lstmn.score: a_i = v · tanh(h_i W_h + x_t W_x + h~_{t-1} W_h~)
+  Write the scores of all earlier words; h holds their h_i.
+  h: S n, x: m, h_tilde: n, W_h: n k, W_x: m k, W_h_tilde: n k, v: k -> S
+  tanh(h @ W_h + x @ W_x + h_tilde @ W_h_tilde) @ v
+  tanh(h @ W_h + x @ W_x) @ v  # h~_{t-1} W_h~ is missing.
+  tanh(h @ W_h + h_tilde @ W_h_tilde) @ v  # x_t W_x is missing.
+  tanh(h @ W_h_tilde + x @ W_x + h_tilde @ W_h) @ v  # W_h and W_h~ have changed places.
+  (h @ W_h + x @ W_x + h_tilde @ W_h_tilde) @ v  # tanh is missing.
+
+lstmn.summary: [h~_t; c~_t] = Σ_i softmax(a)_i [h_i; c_i]
+  Write [h~_t; c~_t] of the tapes h and c.
+  a: S, h: S n, c: S n -> 2*n
+  concatenate([softmax(a) @ h, softmax(a) @ c])
+  concatenate([softmax(a) @ c, softmax(a) @ h])  # the order is [h~; c~].
+  concatenate([softmax(a) @ h, c[-1]]) # c has the same weights; this is the last c, as
+    in an LSTM.
+  concatenate([h[-1], c[-1]]) # this is an LSTM, which reads the last state; the LSTMN
+    reads all.
+  concatenate([a @ h, a @ c])  # the softmax is missing.
+
+lstmn.gates: i, f, o, ĉ of [h~_t; x_t] W
+  Write the net inputs [h~_t; x_t] W; h is the tape, whose last row is h_{t-1}.
+  h_tilde: n, x: m, h: S n, W: n+m 4*n -> 4*n
+  h_tilde @ W[:len(h_tilde)] + x @ W[len(h_tilde):]
+  concatenate([x, h_tilde]) @ W  # the order is [h~; x].
+  concatenate([h[-1], x]) @ W  # the gates read h~_t, not h_{t-1}.
+  h_tilde @ W[:len(h_tilde)]  # x_t is missing.
+
+lstmn.fusion_gate: deep fusion: r_t = σ([γ~_t; x_t] W_r)
+  Write r_t.
+  gamma: k, x: m, W_r: k+m n -> n
+  sigmoid(gamma @ W_r[:len(gamma)] + x @ W_r[len(gamma):])
+  sigmoid(concatenate([x, gamma]) @ W_r)  # the order is [γ~; x].
+  tanh(concatenate([gamma, x]) @ W_r)  # a gate is σ, not tanh.
+  sigmoid(gamma @ W_r[:len(gamma)])  # x_t is missing.
+
+lstmn.cell: c_t = r * α~ + f * c~ + i * ĉ
+  Write c_t of the gates r, f and i; c_before is c_{t-1}.
+  r: gates n, alpha: n, f: gates n, c_tilde: n, c_before: n, i: gates n, c_hat: n -> n
+  r * alpha + f * c_tilde + i * c_hat
+  r * alpha + f * c_before + i * c_hat # the LSTMN forgets from c~_t, the summary of all
+    words, not c_{t-1}.
+  f * c_tilde + i * c_hat  # r * α~, the source's part, is missing.
+  r * alpha + i * c_tilde + f * c_hat  # f and i have changed places.
+
+lstmn.output: h_t = o * tanh(c_t)
+  Write h_t of the gate o.
+  o: gates n, c: n -> n
+  o * tanh(c)
+  o * c  # tanh is missing.
+  tanh(o * c)  # the gate is outside: o * tanh(c), not tanh(o * c).
+  sigmoid(o) * tanh(c)  # o is a gate's value already.
+
+lstmn.skip: skip connections: layer k + 1 reads [h_t; x_t]
+  Write what layer k + 1 reads.
+  h: n, x: m -> n+m
+  concatenate([h, x])
+  concatenate([x, h])  # the order is [h_t; x_t].
+  h  # the words are missing: h_t alone is the stack without skips.
+
+luong.feeding: input feeding: the first LSTM reads [y_{t-1} E; h~_{t-1}]
+  Write the product of W with the first LSTM's input; e is y_{t-1} E, h_tilde h~_{t-1}
+    and h the LSTM's own h_{t-1}.
+  e: m, h_tilde: n, h: n, W: m+n k -> k
+  e @ W[:len(e)] + h_tilde @ W[len(e):]
+  concatenate([h_tilde, e]) @ W  # the word comes first, then h~.
+  concatenate([e, h]) @ W # what is fed back is h~_{t-1}, which has seen the context,
+    not h_{t-1}.
+  e @ W[:len(e)]  # h~_{t-1} is missing: nothing is fed back.
+
+luong.stack: h_t = LSTM stack(…, h_{t-1})
+  Write the second layer's new state; the layers are plain nets, tanh(x W + h U).
+  x: m, h_1: n, h_2: n, W_1: m n, U_1: n n, W_2: n n, U_2: n n -> n
+  tanh(tanh(x @ W_1 + h_1 @ U_1) @ W_2 + h_2 @ U_2)
+  tanh(h_1 @ W_2 + h_2 @ U_2) # the second layer reads the first one's new state, not
+    its old one.
+  tanh(tanh(x @ W_1 + h_2 @ U_1) @ W_2 + h_1 @ U_2) # each layer goes on from its own
+    state: the two have changed places.
+  tanh(tanh(x @ W_1 + h_1 @ U_1) @ U_2 + h_2 @ W_2)  # W_2 and U_2 have changed places.
+
+luong.weights: a_t = softmax of the score, c_t = Σ_s a_t(s) h_s (7)
+  Write the context c_t; mask is true for the sentence and false for padding.
+  e: S, h_s: S m, mask: mask S -> m
+  softmax(e[mask]) @ h_s[mask]
+  softmax(e) @ h_s  # padding has a weight, too: the mask is not used.
+  (softmax(e) * mask) @ h_s # the weights of the sentence no longer sum to 1: mask the
+    scores, before the softmax.
+  softmax(e * mask) @ h_s  # a score of 0 is no mask: exp(0) = 1.
+  softmax(e[~mask]) @ h_s[~mask]  # the mask is the wrong way round.
+
+luong.attentional: h~_t = tanh([c_t; h_t] W_c) (5)
+  Write h~_t.
+  c: m, h: n, W_c: m+n k -> k
+  tanh(c @ W_c[:len(c)] + h @ W_c[len(c):])
+  tanh(concatenate([h, c]) @ W_c)  # the context comes first: [c_t; h_t].
+  concatenate([c, h]) @ W_c  # tanh is missing.
+  tanh(c @ W_c[:len(c)])  # h_t is missing.
+  tanh(h @ W_c[len(c):])  # c_t is missing.
+
+luong.output: p(y_t) = softmax(h~_t W_s) (6)
+  Write the distribution over the V words.
+  h_tilde: n, h: n, W_s: n V -> V
+  softmax(h_tilde @ W_s)
+  softmax(h @ W_s)  # the output reads h~_t, not h_t.
+  h_tilde @ W_s  # the softmax is missing.
+  sigmoid(h_tilde @ W_s)  # the words share a distribution: no σ.
+
+luong.dot: dot: h_t · h_s
+  Write the scores of every decoder state for every source position.
+  h_t: T n, h_s: S n -> T S
+  h_t @ h_s.T
+  h_t @ h_s.T / h_t.shape[-1] ** 0.5 # dot is not scaled: dividing by sqrt(n) is the
+    Transformer's.
+  h_t / np.linalg.norm(h_t, axis=-1, keepdims=True) @ (h_s / np.linalg.norm(h_s,
+    axis=-1, keepdims=True)).T # dot keeps the lengths of the vectors; this is their
+    cosine.
+  softmax(h_t @ h_s.T)  # these are the weights: no softmax yet.
+
+luong.general: general: h_t · (h_s W_a)
+  Write the scores; vectors are rows, so that h_s W_a is h_s @ W_a.
+  h_t: T n, h_s: S n, W_a: n n -> T S
+  h_t @ (h_s @ W_a).T
+  h_t @ W_a @ h_s.T  # W_a multiplies h_s, not h_t.
+  h_t @ h_s.T  # W_a is missing: this is dot.
+  h_t @ tanh(h_s @ W_a).T  # general has no tanh.
+  h_t @ W_a @ (h_s @ W_a).T  # W_a multiplies h_s alone, not h_t as well.
+
+luong.concat: concat: v_a · tanh([h_t; h_s] W_a)
+  Write the scores of one decoder state for every source position.
+  h_t: n, h_s: S m, W_a: n+m k, v_a: k -> S
+  tanh(h_t @ W_a[:len(h_t)] + h_s @ W_a[len(h_t):]) @ v_a
+  tanh(h_t @ W_a[-len(h_t):] + h_s @ W_a[:-len(h_t)]) @ v_a # the order is [h_t; h_s]:
+    W_a's first rows are h_t's.
+  (h_t @ W_a[:len(h_t)] + h_s @ W_a[len(h_t):]) @ v_a  # tanh is missing.
+  tanh(h_s @ W_a[len(h_t):]) @ v_a  # h_t is missing.
+  tanh(h_t @ W_a[:len(h_t)] + h_s @ W_a[len(h_t):]).sum(-1) # v_a is missing: the hidden
+    units are weighted, not just added up.
+
+luong.location: location: a_t = softmax(h_t W_a) (8)
+  Write the weights of a source of S positions; W_a has room for S + L.
+  h_t: n, W_a: n S+L, S: size S -> S
+  softmax(h_t @ W_a[:, :S])
+  softmax(h_t @ W_a)[:S] # positions beyond the source have a part: cut first, then the
+    softmax.
+  softmax(h_t @ W_a[:, -S:]) # a source of S positions uses the first S columns, not the
+    last.
+  h_t @ W_a[:, :S]  # the softmax is missing.
+
+luong.local_m: local-m: p_t = t, inside the sentence
+  Write p_0 … p_{T-1} of a source of S positions, which count from 0.
+  T: size T, S: size S -> T
+  minimum(arange(T), S - 1)
+  arange(T)  # p_t leaves the sentence if the target is longer.
+  minimum(arange(T), S)  # the last position is S - 1, not S.
+  minimum(arange(T) + 1, S)  # positions count from 0: p_0 = 0.
+  arange(T) * S / T  # p_t = t: it is not stretched to the source's length.
+
+luong.local_p: local-p: p_t = S σ(v_p · tanh(h_t W_p)) (9)
+  Write p_t.
+  h_t: n, W_p: n k, v_p: k, S: size S ->
+  S * sigmoid(tanh(h_t @ W_p) @ v_p)
+  S * (tanh(h_t @ W_p) @ v_p)  # σ is missing: 0 < p_t < S.
+  S * sigmoid(h_t @ W_p @ v_p)  # the inner tanh is missing.
+  (S - 1) * sigmoid(tanh(h_t @ W_p) @ v_p)  # the factor is S, not S - 1.
+  sigmoid(tanh(h_t @ W_p) @ v_p) # S is missing: this is a share of the sentence, not a
+    position.
+
+luong.gaussian: … * exp(-(s - p_t)² / 2σ²), σ = D / 2 (10)
+  Write the weights a after the Gaussian; D is a vector of one number.
+  a: weights S, p_t: 1, D: gates 1 -> S
+  a * exp(-2 * ((arange(len(a)) - p_t) / D) ** 2)
+  a * exp(-((arange(len(a)) - p_t) / D) ** 2 / 2)  # σ is D / 2, not D.
+  a * exp(-2 * abs(arange(len(a)) - p_t) / D ** 2)  # the distance is not squared.
+  a * exp(-(arange(len(a)) - p_t) ** 2 / D)  # σ is squared: 2σ², not 2σ.
+  a * exp(-2 * ((arange(len(a)) - p_t) / D) ** 2) / (a * exp(-2 * ((arange(len(a)) -
+    p_t) / D) ** 2)).sum() # the paper doesn't bring the weights back to a sum of 1.
+  exp(-2 * ((arange(len(a)) - p_t) / D) ** 2)  # the Gaussian multiplies the weights a.
+"""

@@ -1,301 +1,195 @@
-"""Exercises of the BiRNN, the LSTM, the RNN Encoder-Decoder and seq2seq."""
+"""Exercises of the BiRNN, the LSTM, Cho et al. and seq2seq.
 
-from zoo.lessons.exercise import Exercise
+The form is that of `read` in checking.py.
+"""
 
-EXERCISES = [
-    Exercise(
-        "birnn.backward",
-        "hf_t = tanh(x_t W_f + hf_{t-1} U_f + b_f), hb_t likewise from hb_{t+1}",
-        "Write the states hb_1 … hb_T of the backward chain, from hb_{T+1} = 0.5.",
-        "x: T m, W_b: m n, U_b: n n, b_b: n -> T n",
-        "chain((x @ W_b + b_b)[::-1], U_b, 0 * b_b + 0.5)[::-1]",
-        {
-            "this chain reads forwards: hb_t comes from hb_{t+1}, not from hb_{t-1}.": (
-                "chain(x @ W_b + b_b, U_b, 0 * b_b + 0.5)"
-            ),
-            "row t holds the state of x_{T+1-t}: turn the states round, too.": (
-                "chain((x @ W_b + b_b)[::-1], U_b, 0 * b_b + 0.5)"
-            ),
-            "the chain starts from hb_{T+1} = 0.5, not from 0.": (
-                "chain((x @ W_b + b_b)[::-1], U_b, np.zeros(len(U_b)))[::-1]"
-            ),
-            "b_b is missing.": "chain((x @ W_b)[::-1], U_b, 0 * b_b + 0.5)[::-1]",
-        },
-    ),
-    Exercise(
-        "birnn.start",
-        "hf_0 = hb_{T+1} = 0.5",
-        "Write the first state hf_1.",
-        "x_1: m, W_f: m n, U_f: n n, b_f: n -> n",
-        "tanh(x_1 @ W_f + 0.5 * U_f.sum(0) + b_f)",
-        {
-            "hf_0 is 0.5 here, not 0.": "tanh(x_1 @ W_f + b_f)",
-            "hf_0 goes through U_f.": "tanh(x_1 @ W_f + 0.5 + b_f)",
-            "hf_0 is 0.5, not 1.": "tanh(x_1 @ W_f + U_f.sum(0) + b_f)",
-        },
-    ),
-    Exercise(
-        "birnn.output",
-        "y_t = V_f hf_t + V_b hb_t + c",
-        "Write the outputs y_1 … y_T.",
-        "hf: T n, hb: T n, V_f: n k, V_b: n k, c: k -> T k",
-        "hf @ V_f + hb @ V_b + c",
-        {
-            "hb has a matrix of its own, V_b.": "(hf + hb) @ V_f + c",
-            "hf and hb have exchanged their matrices.": "hf @ V_b + hb @ V_f + c",
-            "c is added once: it belongs to the output, not to each chain.": (
-                "hf @ V_f + hb @ V_b + 2 * c"
-            ),
-            "y_t reads hb_t: the states stand in the order of time already.": (
-                "hf @ V_f + hb[::-1] @ V_b + c"
-            ),
-        },
-    ),
-    Exercise(
-        "lstm.net",
-        "net inputs of gates and candidate: x_t W + h_{t-1} U + b",
-        "Write the net inputs of all gates and of the candidate, beside each other.",
-        "x: m, h: n, W: m 4*n, U: n 4*n, b: 4*n -> 4*n",
-        "x @ W + h @ U + b",
-        {
-            "h_{t-1} U is missing.": "x @ W + b",
-            "x_t W is missing.": "h @ U + b",
-            "b is missing.": "x @ W + h @ U",
-            "a net input comes before σ and tanh.": "sigmoid(x @ W + h @ U + b)",
-        },
-    ),
-    Exercise(
-        "lstm.forget",
-        "2000: f_t * s_{t-1}",
-        "Write what is left of the old cell state; f is the gate's net input.",
-        "f: n, s: n -> n",
-        "sigmoid(f) * s",
-        {
-            "f_t is σ(f): the net input has not gone through σ.": "f * s",
-            "f_t = 1 keeps the state: f_t * s.": "(1 - sigmoid(f)) * s",
-            "a gate is σ of its net input, not tanh: it lies between 0 and 1.": (
-                "tanh(f) * s"
-            ),
-        },
-    ),
-    Exercise(
-        "lstm.carousel",
-        "1997, `forget_gate=False`: s_{t-1} as it is",
-        "Write the new cell state of 1997; i is the input gate, g the candidate.",
-        "s: n, i: gates n, g: n -> n",
-        "s + i * g",
-        {
-            "in 1997 nothing is forgotten: s_{t-1} stays as it is, without 1 - i.": (
-                "(1 - i) * s + i * g"
-            ),
-            "the input gate is missing.": "s + g",
-            "the gate is for the candidate alone.": "i * (s + g)",
-        },
-    ),
-    Exercise(
-        "lstm.cell",
-        "s_t = … + in_t * g(net_c)",
-        "Write s_t with a forget gate; f, i and net_c are net inputs, g is tanh.",
-        "s: n, f: n, i: n, net_c: n -> n",
-        "sigmoid(f) * s + sigmoid(i) * tanh(net_c)",
-        {
-            "g, tanh here, is missing.": "sigmoid(f) * s + sigmoid(i) * net_c",
-            "g is tanh here, not σ.": "sigmoid(f) * s + sigmoid(i) * sigmoid(net_c)",
-            "f and i have changed places: f belongs to s_{t-1}, i to the candidate.": (
-                "sigmoid(i) * s + sigmoid(f) * tanh(net_c)"
-            ),
-            "the LSTM has an input gate of its own: it is i, not 1 - f.": (
-                "sigmoid(f) * s + (1 - sigmoid(f)) * tanh(net_c)"
-            ),
-        },
-    ),
-    Exercise(
-        "lstm.output",
-        "c_out_t = out_t * h(s_t)",
-        "Write the cell's output; o is the gate's net input, h is tanh.",
-        "o: n, s: n -> n",
-        "sigmoid(o) * tanh(s)",
-        {
-            "s_t goes through h, which is tanh here.": "sigmoid(o) * s",
-            "the gate is outside h: out_t * h(s_t).": "tanh(sigmoid(o) * s)",
-            "out_t is σ of its net input, not tanh.": "tanh(o) * tanh(s)",
-        },
-    ),
-    Exercise(
-        "lstm.squash",
-        "g: logistic in (-2, 2); h: in (-1, 1)",
-        "Write g, the logistic function stretched to (-2, 2).",
-        "x: n -> n",
-        "4 * sigmoid(x) - 2",
-        {
-            "this is h, in (-1, 1).": "2 * sigmoid(x) - 1",
-            "this lies in (0, 4): subtract 2.": "4 * sigmoid(x)",
-            "2 tanh(x) is too steep: it is tanh of x / 2.": "2 * tanh(x)",
-        },
-    ),
-    Exercise(
-        "cho.gate",
-        "r = σ(x W_r + h U_r), z = σ(x W_z + h U_z) (5, 6)",
-        "Write the reset gate r.",
-        "x: m, h: n, W_r: m n, U_r: n n -> n",
-        "sigmoid(x @ W_r + h @ U_r)",
-        {
-            "a gate is σ, not tanh.": "tanh(x @ W_r + h @ U_r)",
-            "the gate reads h as well: h U_r is missing.": "sigmoid(x @ W_r)",
-            "U_r is the wrong way round: `h @ U_r`.": "sigmoid(x @ W_r + U_r @ h)",
-        },
-    ),
-    Exercise(
-        "cho.candidate",
-        "h~ = tanh(x W + (r * h) U) (8)",
-        "Write the candidate h~.",
-        "x: m, h: n, r: gates n, W: m n, U: n n -> n",
-        "tanh(x @ W + r * h @ U)",
-        {
-            "r comes before U: (r * h) U, not r * (h U).": "tanh(x @ W + r * (h @ U))",
-            "r is missing.": "tanh(x @ W + h @ U)",
-            "r = 1 keeps h: it is r * h.": "tanh(x @ W + (1 - r) * h @ U)",
-        },
-    ),
-    Exercise(
-        "cho.update",
-        "h = z * h_{t-1} + (1 - z) * h~ (7)",
-        "Write the new state h.",
-        "z: gates n, h: n, h_tilde: n -> n",
-        "z * h + (1 - z) * h_tilde",
-        {
-            "z keeps the old state in this paper; (1 - z) * h is Bahdanau's.": (
-                "(1 - z) * h + z * h_tilde"
-            ),
-            "the candidate has the weight 1 - z.": "z * h + h_tilde",
-        },
-    ),
-    Exercise(
-        "cho.context",
-        "c = tanh(h_N V), h'_0 = tanh(c V')",
-        "Write the decoder's first state h'_0; h holds h_1 … h_N.",
-        "h: N n, V: n k, V_prime: k n -> n",
-        "tanh(tanh(h[-1] @ V) @ V_prime)",
-        {
-            "c reads the last state, h_N.": "tanh(tanh(h[0] @ V) @ V_prime)",
-            "c reads h_N, not the mean.": "tanh(tanh(h.mean(0) @ V) @ V_prime)",
-            "the inner tanh is missing.": "tanh(h[-1] @ V @ V_prime)",
-        },
-    ),
-    Exercise(
-        "cho.context_gate",
-        "decoder: + c C_z, + c C_r in the gates",
-        "Write the decoder's update gate z'.",
-        "e: m, h: n, c: k, W_z: m n, U_z: n n, C_z: k n -> n",
-        "sigmoid(e @ W_z + h @ U_z + c @ C_z)",
-        {
-            "c C_z, the context, is missing.": "sigmoid(e @ W_z + h @ U_z)",
-            "c C_z belongs inside σ.": "sigmoid(e @ W_z + h @ U_z) + c @ C_z",
-            "h' U_z is missing.": "sigmoid(e @ W_z + c @ C_z)",
-        },
-    ),
-    Exercise(
-        "cho.context_candidate",
-        "decoder: h~' = tanh(e W' + r' * (h' U' + c C))",
-        "Write the decoder's candidate h~'.",
-        "e: m, h: n, c: k, r: gates n, W: m n, U: n n, C: k n -> n",
-        "tanh(e @ W + r * (h @ U + c @ C))",
-        {
-            "r' gates the context as well.": "tanh(e @ W + r * (h @ U) + c @ C)",
-            "here r' comes after U': r' * (U' h'), not U' (r' * h').": (
-                "tanh(e @ W + r * h @ U + r * (c @ C))"
-            ),
-            "r' doesn't gate the word.": "tanh(r * (e @ W + h @ U + c @ C))",
-        },
-    ),
-    Exercise(
-        "cho.first_word",
-        "e(y_0) = 0",
-        "Write the word vectors of y, zeros for the start token, whose id is 2.",
-        "y: ids<V T, E: V m -> T m",
-        "E[y] * (y != 2)[:, None]",
-        {
-            "the start token's vector is 0, not its row of E.": "E[y]",
-            "only the start token is 0.": "E[y] * (y == 2)[:, None]",
-            "the start token is told by its id, not by its place.": (
-                "E[y] * (arange(len(y)) > 0)[:, None]"
-            ),
-        },
-    ),
-    Exercise(
-        "cho.maxout",
-        "s = maxout(h' O_h + e O_y + c O_c)",
-        "Write s: of the sum's values 1 and 2, 3 and 4, … the larger one.",
-        "h: n, e: m, c: k, O_h: n 2*j, O_y: m 2*j, O_c: k 2*j -> j",
-        "(h @ O_h + e @ O_y + c @ O_c).reshape(-1, 2).max(1)",
-        {
-            "the pairs are neighbours, not the two halves.": (
-                "(h @ O_h + e @ O_y + c @ O_c).reshape(2, -1).max(0)"
-            ),
-            "maxout takes the larger one, not the sum.": (
-                "(h @ O_h + e @ O_y + c @ O_c).reshape(-1, 2).sum(1)"
-            ),
-            "the maximum comes after the sum, not before.": (
-                "sum((net.reshape(-1, 2).max(1) for net in (h @ O_h, e @ O_y, c @ "
-                "O_c)))"
-            ),
-            "c O_c is missing.": "(h @ O_h + e @ O_y).reshape(-1, 2).max(1)",
-        },
-    ),
-    Exercise(
-        "cho.softmax",
-        "p(y) = softmax(s G_r G_l)",
-        "Write the distribution over the V words.",
-        "s: j, G_r: j k, G_l: k V -> V",
-        "softmax(s @ G_r @ G_l)",
-        {
-            "the softmax is missing.": "s @ G_r @ G_l",
-            "exp alone doesn't sum to 1.": "exp(s @ G_r @ G_l)",
-            "between G_r and G_l there is no tanh.": "softmax(tanh(s @ G_r) @ G_l)",
-        },
-    ),
-    Exercise(
-        "seq2seq.encoder",
-        "v = all layers' final (h, c) over x_S … x_1",
-        "Write v of one layer of a plain net, h = tanh(x W + h U), from 0.",
-        "x: S m, W: m n, U: n n -> n",
-        "chain(x[::-1] @ W, U, np.zeros(len(U)))[-1]",
-        {
-            "x_S is read first.": "chain(x @ W, U, np.zeros(len(U)))[-1]",
-            "the state is the first one, after x_S; v comes after x_1.": (
-                "chain(x[::-1] @ W, U, np.zeros(len(U)))[0]"
-            ),
-            "v is the final state, not the mean.": (
-                "chain(x[::-1] @ W, U, np.zeros(len(U))).mean(0)"
-            ),
-        },
-    ),
-    Exercise(
-        "seq2seq.decoder",
-        "h_t = LSTM stack(y_{t-1} E, h_{t-1}), started from v",
-        "Write h_1 … h_T of a plain net; y holds y_0 … y_T, y_0 the start token.",
-        "y: ids<V T+1, v: n, E: V m, W: m n, U: n n -> T n",
-        "chain(E[y[:-1]] @ W, U, v)",
-        {
-            "h_t reads the word before, y_{t-1}: this net sees what it is to write.": (
-                "chain(E[y[1:]] @ W, U, v)"
-            ),
-            "the decoder starts from v, not from 0.": "chain(E[y[:-1]] @ W, U, 0 * v)",
-            "h_t reads h_{t-1}, not v again.": "tanh(E[y[:-1]] @ W + v @ U)",
-        },
-    ),
-    Exercise(
-        "seq2seq.softmax",
-        "p(y_t) = softmax(h_t W) (1)",
-        "Write the distribution over the V words at each step.",
-        "h: T n, W: n V -> T V",
-        "softmax(h @ W)",
-        {
-            "the softmax goes over the words, not steps.": "softmax(h @ W, axis=0)",
-            "the softmax goes over the words of each step, not over all at once.": (
-                "exp(h @ W) / exp(h @ W).sum()"
-            ),
-            "the words share a distribution: no σ.": "sigmoid(h @ W)",
-        },
-    ),
-]
+EXERCISES = """
+birnn.backward: hf_t = tanh(x_t W_f + hf_{t-1} U_f + b_f), hb_t likewise from hb_{t+1}
+  Write the states hb_1 … hb_T of the backward chain, from hb_{T+1} = 0.5.
+  x: T m, W_b: m n, U_b: n n, b_b: n -> T n
+  chain((x @ W_b + b_b)[::-1], U_b, 0 * b_b + 0.5)[::-1]
+  chain(x @ W_b + b_b, U_b, 0 * b_b + 0.5) # this chain reads forwards: hb_t comes from
+    hb_{t+1}, not from hb_{t-1}.
+  chain((x @ W_b + b_b)[::-1], U_b, 0 * b_b + 0.5) # row t holds the state of x_{T+1-t}:
+    turn the states round, too.
+  chain((x @ W_b + b_b)[::-1], U_b, np.zeros(len(U_b)))[::-1] # the chain starts from
+    hb_{T+1} = 0.5, not from 0.
+  chain((x @ W_b)[::-1], U_b, 0 * b_b + 0.5)[::-1]  # b_b is missing.
+
+birnn.start: hf_0 = hb_{T+1} = 0.5
+  Write the first state hf_1.
+  x_1: m, W_f: m n, U_f: n n, b_f: n -> n
+  tanh(x_1 @ W_f + 0.5 * U_f.sum(0) + b_f)
+  tanh(x_1 @ W_f + b_f)  # hf_0 is 0.5 here, not 0.
+  tanh(x_1 @ W_f + 0.5 + b_f)  # hf_0 goes through U_f.
+  tanh(x_1 @ W_f + U_f.sum(0) + b_f)  # hf_0 is 0.5, not 1.
+
+birnn.output: y_t = V_f hf_t + V_b hb_t + c
+  Write the outputs y_1 … y_T.
+  hf: T n, hb: T n, V_f: n k, V_b: n k, c: k -> T k
+  hf @ V_f + hb @ V_b + c
+  (hf + hb) @ V_f + c  # hb has a matrix of its own, V_b.
+  hf @ V_b + hb @ V_f + c  # hf and hb have exchanged their matrices.
+  hf @ V_f + hb @ V_b + 2 * c # c is added once: it belongs to the output, not to each
+    chain.
+  hf @ V_f + hb[::-1] @ V_b + c # y_t reads hb_t: the states stand in the order of time
+    already.
+
+lstm.net: net inputs of gates and candidate: x_t W + h_{t-1} U + b
+  Write the net inputs of all gates and of the candidate, beside each other.
+  x: m, h: n, W: m 4*n, U: n 4*n, b: 4*n -> 4*n
+  x @ W + h @ U + b
+  x @ W + b  # h_{t-1} U is missing.
+  h @ U + b  # x_t W is missing.
+  x @ W + h @ U  # b is missing.
+  sigmoid(x @ W + h @ U + b)  # a net input comes before σ and tanh.
+
+lstm.forget: 2000: f_t * s_{t-1}
+  Write what is left of the old cell state; f is the gate's net input.
+  f: n, s: n -> n
+  sigmoid(f) * s
+  f * s  # f_t is σ(f): the net input has not gone through σ.
+  (1 - sigmoid(f)) * s  # f_t = 1 keeps the state: f_t * s.
+  tanh(f) * s  # a gate is σ of its net input, not tanh: it lies between 0 and 1.
+
+lstm.carousel: 1997, `forget_gate=False`: s_{t-1} as it is
+  Write the new cell state of 1997; i is the input gate, g the candidate.
+  s: n, i: gates n, g: n -> n
+  s + i * g
+  (1 - i) * s + i * g # in 1997 nothing is forgotten: s_{t-1} stays as it is, without 1
+    - i.
+  s + g  # the input gate is missing.
+  i * (s + g)  # the gate is for the candidate alone.
+
+lstm.cell: s_t = … + in_t * g(net_c)
+  Write s_t with a forget gate; f, i and net_c are net inputs, g is tanh.
+  s: n, f: n, i: n, net_c: n -> n
+  sigmoid(f) * s + sigmoid(i) * tanh(net_c)
+  sigmoid(f) * s + sigmoid(i) * net_c  # g, tanh here, is missing.
+  sigmoid(f) * s + sigmoid(i) * sigmoid(net_c)  # g is tanh here, not σ.
+  sigmoid(i) * s + sigmoid(f) * tanh(net_c) # f and i have changed places: f belongs to
+    s_{t-1}, i to the candidate.
+  sigmoid(f) * s + (1 - sigmoid(f)) * tanh(net_c) # the LSTM has an input gate of its
+    own: it is i, not 1 - f.
+
+lstm.output: c_out_t = out_t * h(s_t)
+  Write the cell's output; o is the gate's net input, h is tanh.
+  o: n, s: n -> n
+  sigmoid(o) * tanh(s)
+  sigmoid(o) * s  # s_t goes through h, which is tanh here.
+  tanh(sigmoid(o) * s)  # the gate is outside h: out_t * h(s_t).
+  tanh(o) * tanh(s)  # out_t is σ of its net input, not tanh.
+
+lstm.squash: g: logistic in (-2, 2); h: in (-1, 1)
+  Write g, the logistic function stretched to (-2, 2).
+  x: n -> n
+  4 * sigmoid(x) - 2
+  2 * sigmoid(x) - 1  # this is h, in (-1, 1).
+  4 * sigmoid(x)  # this lies in (0, 4): subtract 2.
+  2 * tanh(x)  # 2 tanh(x) is too steep: it is tanh of x / 2.
+
+cho.gate: r = σ(x W_r + h U_r), z = σ(x W_z + h U_z) (5, 6)
+  Write the reset gate r.
+  x: m, h: n, W_r: m n, U_r: n n -> n
+  sigmoid(x @ W_r + h @ U_r)
+  tanh(x @ W_r + h @ U_r)  # a gate is σ, not tanh.
+  sigmoid(x @ W_r)  # the gate reads h as well: h U_r is missing.
+  sigmoid(x @ W_r + U_r @ h)  # U_r is the wrong way round: `h @ U_r`.
+
+cho.candidate: h~ = tanh(x W + (r * h) U) (8)
+  Write the candidate h~.
+  x: m, h: n, r: gates n, W: m n, U: n n -> n
+  tanh(x @ W + r * h @ U)
+  tanh(x @ W + r * (h @ U))  # r comes before U: (r * h) U, not r * (h U).
+  tanh(x @ W + h @ U)  # r is missing.
+  tanh(x @ W + (1 - r) * h @ U)  # r = 1 keeps h: it is r * h.
+
+cho.update: h = z * h_{t-1} + (1 - z) * h~ (7)
+  Write the new state h.
+  z: gates n, h: n, h_tilde: n -> n
+  z * h + (1 - z) * h_tilde
+  (1 - z) * h + z * h_tilde # z keeps the old state in this paper; (1 - z) * h is
+    Bahdanau's.
+  z * h + h_tilde  # the candidate has the weight 1 - z.
+
+cho.context: c = tanh(h_N V), h'_0 = tanh(c V')
+  Write the decoder's first state h'_0; h holds h_1 … h_N.
+  h: N n, V: n k, V_prime: k n -> n
+  tanh(tanh(h[-1] @ V) @ V_prime)
+  tanh(tanh(h[0] @ V) @ V_prime)  # c reads the last state, h_N.
+  tanh(tanh(h.mean(0) @ V) @ V_prime)  # c reads h_N, not the mean.
+  tanh(h[-1] @ V @ V_prime)  # the inner tanh is missing.
+
+cho.context_gate: decoder: + c C_z, + c C_r in the gates
+  Write the decoder's update gate z'.
+  e: m, h: n, c: k, W_z: m n, U_z: n n, C_z: k n -> n
+  sigmoid(e @ W_z + h @ U_z + c @ C_z)
+  sigmoid(e @ W_z + h @ U_z)  # c C_z, the context, is missing.
+  sigmoid(e @ W_z + h @ U_z) + c @ C_z  # c C_z belongs inside σ.
+  sigmoid(e @ W_z + c @ C_z)  # h' U_z is missing.
+
+cho.context_candidate: decoder: h~' = tanh(e W' + r' * (h' U' + c C))
+  Write the decoder's candidate h~'.
+  e: m, h: n, c: k, r: gates n, W: m n, U: n n, C: k n -> n
+  tanh(e @ W + r * (h @ U + c @ C))
+  tanh(e @ W + r * (h @ U) + c @ C)  # r' gates the context as well.
+  tanh(e @ W + r * h @ U + r * (c @ C)) # here r' comes after U': r' * (U' h'), not U'
+    (r' * h').
+  tanh(r * (e @ W + h @ U + c @ C))  # r' doesn't gate the word.
+
+cho.first_word: e(y_0) = 0
+  Write the word vectors of y, zeros for the start token, whose id is 2.
+  y: ids<V T, E: V m -> T m
+  E[y] * (y != 2)[:, None]
+  E[y]  # the start token's vector is 0, not its row of E.
+  E[y] * (y == 2)[:, None]  # only the start token is 0.
+  E[y] * (arange(len(y)) > 0)[:, None] # the start token is told by its id, not by its
+    place.
+
+cho.maxout: s = maxout(h' O_h + e O_y + c O_c)
+  Write s: of the sum's values 1 and 2, 3 and 4, … the larger one.
+  h: n, e: m, c: k, O_h: n 2*j, O_y: m 2*j, O_c: k 2*j -> j
+  (h @ O_h + e @ O_y + c @ O_c).reshape(-1, 2).max(1)
+  (h @ O_h + e @ O_y + c @ O_c).reshape(2, -1).max(0) # the pairs are neighbours, not
+    the two halves.
+  (h @ O_h + e @ O_y + c @ O_c).reshape(-1, 2).sum(1) # maxout takes the larger one, not
+    the sum.
+  sum((net.reshape(-1, 2).max(1) for net in (h @ O_h, e @ O_y, c @ O_c))) # the maximum
+    comes after the sum, not before.
+  (h @ O_h + e @ O_y).reshape(-1, 2).max(1)  # c O_c is missing.
+
+cho.softmax: p(y) = softmax(s G_r G_l)
+  Write the distribution over the V words.
+  s: j, G_r: j k, G_l: k V -> V
+  softmax(s @ G_r @ G_l)
+  s @ G_r @ G_l  # the softmax is missing.
+  exp(s @ G_r @ G_l)  # exp alone doesn't sum to 1.
+  softmax(tanh(s @ G_r) @ G_l)  # between G_r and G_l there is no tanh.
+
+seq2seq.encoder: v = all layers' final (h, c) over x_S … x_1
+  Write v of one layer of a plain net, h = tanh(x W + h U), from 0.
+  x: S m, W: m n, U: n n -> n
+  chain(x[::-1] @ W, U, np.zeros(len(U)))[-1]
+  chain(x @ W, U, np.zeros(len(U)))[-1]  # x_S is read first.
+  chain(x[::-1] @ W, U, np.zeros(len(U)))[0] # the state is the first one, after x_S; v
+    comes after x_1.
+  chain(x[::-1] @ W, U, np.zeros(len(U))).mean(0)  # v is the final state, not the mean.
+
+seq2seq.decoder: h_t = LSTM stack(y_{t-1} E, h_{t-1}), started from v
+  Write h_1 … h_T of a plain net; y holds y_0 … y_T, y_0 the start token.
+  y: ids<V T+1, v: n, E: V m, W: m n, U: n n -> T n
+  chain(E[y[:-1]] @ W, U, v)
+  chain(E[y[1:]] @ W, U, v) # h_t reads the word before, y_{t-1}: this net sees what it
+    is to write.
+  chain(E[y[:-1]] @ W, U, 0 * v)  # the decoder starts from v, not from 0.
+  tanh(E[y[:-1]] @ W + v @ U)  # h_t reads h_{t-1}, not v again.
+
+seq2seq.softmax: p(y_t) = softmax(h_t W) (1)
+  Write the distribution over the V words at each step.
+  h: T n, W: n V -> T V
+  softmax(h @ W)
+  softmax(h @ W, axis=0)  # the softmax goes over the words, not steps.
+  exp(h @ W) / exp(h @ W).sum() # the softmax goes over the words of each step, not over
+    all at once.
+  sigmoid(h @ W)  # the words share a distribution: no σ.
+"""

@@ -1,268 +1,179 @@
-"""Exercises of the Transformer, of search, and of reading the weights of a model."""
+"""Exercises of the Transformer, search and reading weights.
 
-from zoo.lessons.exercise import Exercise
+The form is that of `read` in checking.py.
+"""
 
-EXERCISES = [
-    Exercise(
-        "transformer.attention",
-        "softmax(Q K^T / sqrt(d_k)) V (1)",
-        "Write the attention of one head.",
-        "Q: T k, K: S k, V: S m -> T m",
-        "softmax(Q @ K.T / sqrt(Q.shape[-1])) @ V",
-        {
-            "the scores aren't divided by sqrt(d_k).": "softmax(Q @ K.T) @ V",
-            "divide by sqrt(d_k), not by d_k.": "softmax(Q @ K.T / Q.shape[-1]) @ V",
-            "d_k is the size of a key, not the number of keys.": (
-                "softmax(Q @ K.T / sqrt(len(K))) @ V"
-            ),
-            "d_k is the size of a key, not that of a value.": (
-                "softmax(Q @ K.T / sqrt(V.shape[-1])) @ V"
-            ),
-            "the softmax goes over the keys, not over the queries.": (
-                "softmax(Q @ K.T / sqrt(Q.shape[-1]), axis=0) @ V"
-            ),
-            "the scale belongs inside.": "softmax(Q @ K.T) @ V / sqrt(Q.shape[-1])",
-        },
-    ),
-    Exercise(
-        "transformer.heads",
-        "[head_1; …; head_h] W^O",
-        "Write the output; heads are the H heads of T queries.",
-        "heads: H T k, W_O: H*k d -> T d",
-        "concatenate(list(heads), -1) @ W_O",
-        {
-            "a reshape alone mixes the queries: move the axis of the heads behind that "
-            "of the queries first.": "heads.reshape(heads.shape[1], -1) @ W_O",
-            "whole heads stand beside each other; here their values alternate.": (
-                "heads.transpose(1, 2, 0).reshape(heads.shape[1], -1) @ W_O"
-            ),
-            "the heads are reversed.": "concatenate(list(heads[::-1]), -1) @ W_O",
-        },
-    ),
-    Exercise(
-        "transformer.feed_forward",
-        "max(0, x W_1 + b_1) W_2 + b_2 (2)",
-        "Write the feed-forward network.",
-        "x: T d, W_1: d f, b_1: f, W_2: f d, b_2: d -> T d",
-        "np.where(x @ W_1 + b_1 > 0, x @ W_1 + b_1, 0) @ W_2 + b_2",
-        {
-            "max(0, …) is missing.": "(x @ W_1 + b_1) @ W_2 + b_2",
-            "max(0, …) is around the first layer, not around the whole.": (
-                "maximum(0, (x @ W_1 + b_1) @ W_2 + b_2)"
-            ),
-            "b_1 is inside max(0, …).": "(maximum(0, x @ W_1) + b_1) @ W_2 + b_2",
-            "b_2 is missing.": "maximum(0, x @ W_1 + b_1) @ W_2",
-            "the residual connection is not part of FFN(x).": (
-                "x + maximum(0, x @ W_1 + b_1) @ W_2 + b_2"
-            ),
-        },
-    ),
-    Exercise(
-        "transformer.residual",
-        "LayerNorm(x + Dropout(Sublayer(x)))",
-        "Write the output of a sub-layer that is a product with W, without dropout and "
-        "without the norm's gain and bias; ε is 1e-6.",
-        "x: T d, W: d d -> T d",
-        "np.stack([(r - r.mean()) / sqrt(((r - r.mean()) ** 2).mean() + 1e-06) for r "
-        "in x + x @ W])",
-        {
-            "this is pre-norm; the paper's norm is outside.": "x + norm(x) @ W",
-            "the residual connection, x + …, is missing.": "norm(x @ W)",
-            "x is inside LayerNorm as well.": "x + norm(x @ W)",
-            "the norm goes over a position's features.": "norm(x + x @ W, axis=0)",
-            "the variance divides by d, not by d - 1.": "norm(x + x @ W, ddof=1)",
-            "the mean is not subtracted.": (
-                "(x + x @ W) / sqrt((x + x @ W).var(-1, keepdims=True) + 1e-06)"
-            ),
-            "LayerNorm is missing.": "x + x @ W",
-        },
-    ),
-    Exercise(
-        "transformer.past",
-        "no attention to the future",
-        "Write the weights of self-attention of which no position sees a later one.",
-        "scores: T T -> T T",
-        "masked(scores, lower(scores))",
-        {
-            "the future is not masked.": "softmax(scores)",
-            "here the past is masked.": "masked(scores, ~lower(scores, -1))",
-            "a position sees itself.": "masked(scores, lower(scores, -1))",
-            "a score of 0 is no mask: exp(0) = 1.": "softmax(scores * lower(scores))",
-            "the rows no longer sum to 1: mask the scores, before the softmax.": (
-                "softmax(scores) * lower(scores)"
-            ),
-        },
-    ),
-    Exercise(
-        "transformer.sinusoids",
-        "PE(p, 2i) = sin(p / 10000^(2i/d)), cos at 2i + 1",
-        "Write PE of the positions 0 … P - 1; its size d is 2 k.",
-        "P: size P, k: size k -> P 2*k",
-        "sinusoids(P, k)",
-        {
-            "sines and cosines alternate; here the cosines follow all sines.": (
-                "concatenate([sinusoids(P, k)[:, 0::2], sinusoids(P, k)[:, 1::2]], -1)"
-            ),
-            "the sine comes first, at 2i.": "sinusoids(P, k)[:, arange(2 * k) ^ 1]",
-            "the exponent is 2i / d, not i / d.": "sinusoids(P, k, step=1)",
-            "the base is 10000.": "sinusoids(P, k, base=1000.0)",
-            "the positions count from 0.": "sinusoids(P + 1, k)[1:]",
-        },
-    ),
-    Exercise(
-        "transformer.embedding",
-        "sqrt(d) E x + PE",
-        "Write the first layer's input; PE has as many rows as there are words.",
-        "ids: ids<V T, E: V d, PE: T d -> T d",
-        "sqrt(E.shape[-1]) * E[ids] + PE",
-        {
-            "the word vectors are multiplied by sqrt(d).": "E[ids] + PE",
-            "sqrt(d) is for the words alone.": "sqrt(E.shape[-1]) * (E[ids] + PE)",
-            "sqrt(d) multiplies; here it divides.": "E[ids] / sqrt(E.shape[-1]) + PE",
-            "d is the size of a word vector.": "sqrt(len(E)) * E[ids] + PE",
-            "PE is missing: without it the order of the words makes no difference.": (
-                "sqrt(E.shape[-1]) * E[ids]"
-            ),
-        },
-    ),
-    Exercise(
-        "transformer.tied",
-        "one matrix for source, target and softmax",
-        "Write the logits of the states h, by the matrix of the word vectors.",
-        "h: T d, E: V d -> T V",
-        "np.einsum('td,vd->tv', h, E)",
-        {
-            "the output has no sqrt(d): it belongs to the inputs alone.": (
-                "sqrt(h.shape[-1]) * (h @ E.T)"
-            ),
-            "logits come before the softmax.": "softmax(h @ E.T)",
-            "a logit is not divided by sqrt(d).": "h @ E.T / sqrt(h.shape[-1])",
-        },
-    ),
-    Exercise(
-        "beam.length_penalty",
-        "s(Y, X) = log P(Y|X) / lp(Y), lp(Y) = ((5 + |Y|) / 6)^α",
-        "Write the scores of hypotheses of L = |Y| pieces; alpha is a vector of one "
-        "number.",
-        "log_p: K, L: ids<n K, alpha: gates 1 -> K",
-        "log_p / ((5 + L) / 6) ** alpha",
-        {
-            "log P is divided by lp, not multiplied: it is negative, and a long "
-            "hypothesis would lose more.": "log_p * ((5 + L) / 6) ** alpha",
-            "the 6 is missing: lp of one piece is 1.": "log_p / (5 + L) ** alpha",
-            "α is an exponent, not a factor.": "log_p / (alpha * (5 + L) / 6)",
-            "the exponent α is missing.": "log_p / ((5 + L) / 6)",
-        },
-    ),
-    Exercise(
-        "beam.coverage",
-        "cp(X; Y) = β Σ_i log(min(Σ_j a_ij, 1))",
-        "Write the coverage penalty with β = 1; a has a row for each target piece j "
-        "and a column for each source piece i.",
-        "a: weights T S -> ",
-        "np.sum(log(minimum(a.sum(0), 1)))",
-        {
-            "the inner sum goes over the target's pieces: over the source's it is 1.": (
-                "np.sum(log(minimum(a.sum(1), 1)))"
-            ),
-            "min(…, 1) is missing: a piece that is seen twice gains nothing.": (
-                "np.sum(log(a.sum(0)))"
-            ),
-            "min comes after the sum over j.": "np.sum(log(minimum(a, 1)))",
-            "the logarithm is missing.": "np.sum(minimum(a.sum(0), 1))",
-        },
-    ),
-    Exercise(
-        "beam.ensemble",
-        "p(y_t | y_<t, x) = 1/M Σ_m p_m(y_t | y_<t, x)",
-        "Write the log-probabilities of an ensemble, from its members' logits.",
-        "logits: M V -> V",
-        "log(softmax(logits).mean(0))",
-        {
-            "the logarithm comes after the mean.": "log(softmax(logits)).mean(0)",
-            "probabilities are averaged, not logits: each softmax comes first.": (
-                "log(softmax(logits.mean(0)))"
-            ),
-            "the mean divides by M.": "log(softmax(logits).sum(0))",
-            "the logarithm is missing.": "softmax(logits).mean(0)",
-            "the softmax goes over the words, not over the members.": (
-                "log(softmax(logits, axis=0).mean(0))"
-            ),
-        },
-    ),
-    Exercise(
-        "training.noam",
-        "rate = d^-0.5 min(step^-0.5, step warmup^-1.5) (3)",
-        "Write the learning rates of the steps 1 … T; warmup is their number of steps.",
-        "T: size T, warmup: size W, d: size d -> T",
-        "minimum(arange(1, T + 1) ** -0.5, arange(1, T + 1) * warmup**-1.5) / d**0.5",
-        {
-            "the rate rises first: the smaller of the two counts.": (
-                "maximum(arange(1, T + 1) ** -0.5, arange(1, T + 1) * warmup**-1.5)"
-                " / d**0.5"
-            ),
-            "the factor d^-0.5 is missing: a wider model has a smaller rate.": (
-                "minimum(arange(1, T + 1) ** -0.5, arange(1, T + 1) * warmup**-1.5)"
-            ),
-            "the warm-up is missing.": "arange(1, T + 1) ** -0.5 / d**0.5",
-        },
-    ),
-    Exercise(
-        "training.smoothing",
-        "target = (1 - ε) one-hot + ε / V",
-        "Write the smoothed targets of the words y over V words; epsilon is a number.",
-        "y: ids<V T, V: size V, epsilon: gates 1 -> T V",
-        "(1 - epsilon) * np.eye(V)[y] + epsilon / V",
-        {
-            "the rest ε is shared by V words: divide by V.": (
-                "(1 - epsilon) * np.eye(V)[y] + epsilon"
-            ),
-            "the right word gives up ε.": "np.eye(V)[y] + epsilon / V",
-            "the right word has 1 - ε.": "epsilon * np.eye(V)[y] + (1 - epsilon) / V",
-        },
-    ),
-    Exercise(
-        "reading.aer",
-        "AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)",
-        "Write the alignment error rate; A, S and P hold 1 where two words are linked.",
-        "A: links T S, S: links T S, P: links T S -> ",
-        "1 - ((A * S).sum() + (A * P).sum()) / (A.sum() + S.sum())",
-        {
-            "this is the share that is right; the error is 1 minus it.": (
-                "((A * S).sum() + (A * P).sum()) / (A.sum() + S.sum())"
-            ),
-            "the sure links S count below the bar, not the possible ones P.": (
-                "1 - ((A * S).sum() + (A * P).sum()) / (A.sum() + P.sum())"
-            ),
-            "the links of A that are possible count as well: |A ∩ P| is missing.": (
-                "1 - (A * S).sum() / (A.sum() + S.sum())"
-            ),
-        },
-    ),
-    Exercise(
-        "reading.entropy",
-        "H_t = -Σ_s α_ts log α_ts",
-        "Write the entropy of each target word's weights.",
-        "alpha: weights T S -> T",
-        "-(alpha * log(alpha)).sum(-1)",
-        {
-            "the sum goes over the source, one entropy for each target word.": (
-                "-(alpha * log(alpha)).sum(0)"
-            ),
-            "each logarithm is weighted by its α.": "-log(alpha).sum(-1)",
-            "an entropy is not negative.": "(alpha * log(alpha)).sum(-1)",
-        },
-    ),
-    Exercise(
-        "reading.effect",
-        "effect_s = log p(y | x) - log p(y | x without s)",
-        "Write each source word's effect; without[s] is log p once word s is left out.",
-        "log_p: 1, without: S -> S",
-        "log_p - without",
-        {
-            "a word that the model needs has a positive effect.": "without - log_p",
-            "a difference of logarithms is wanted, not a ratio.": "log_p / without",
-            "log p is a logarithm already.": "log(log_p) - log(without)",
-        },
-    ),
-]
+EXERCISES = """
+transformer.attention: softmax(Q K^T / sqrt(d_k)) V (1)
+  Write the attention of one head.
+  Q: T k, K: S k, V: S m -> T m
+  softmax(Q @ K.T / sqrt(Q.shape[-1])) @ V
+  softmax(Q @ K.T) @ V  # the scores aren't divided by sqrt(d_k).
+  softmax(Q @ K.T / Q.shape[-1]) @ V  # divide by sqrt(d_k), not by d_k.
+  softmax(Q @ K.T / sqrt(len(K))) @ V # d_k is the size of a key, not the number of
+    keys.
+  softmax(Q @ K.T / sqrt(V.shape[-1])) @ V # d_k is the size of a key, not that of a
+    value.
+  softmax(Q @ K.T / sqrt(Q.shape[-1]), axis=0) @ V # the softmax goes over the keys, not
+    over the queries.
+  softmax(Q @ K.T) @ V / sqrt(Q.shape[-1])  # the scale belongs inside.
+
+transformer.heads: [head_1; …; head_h] W^O
+  Write the output; heads are the H heads of T queries.
+  heads: H T k, W_O: H*k d -> T d
+  concatenate(list(heads), -1) @ W_O
+  heads.reshape(heads.shape[1], -1) @ W_O # a reshape alone mixes the queries: move the
+    axis of the heads behind that of the queries first.
+  heads.transpose(1, 2, 0).reshape(heads.shape[1], -1) @ W_O # whole heads stand beside
+    each other; here their values alternate.
+  concatenate(list(heads[::-1]), -1) @ W_O  # the heads are reversed.
+
+transformer.feed_forward: max(0, x W_1 + b_1) W_2 + b_2 (2)
+  Write the feed-forward network.
+  x: T d, W_1: d f, b_1: f, W_2: f d, b_2: d -> T d
+  np.where(x @ W_1 + b_1 > 0, x @ W_1 + b_1, 0) @ W_2 + b_2
+  (x @ W_1 + b_1) @ W_2 + b_2  # max(0, …) is missing.
+  maximum(0, (x @ W_1 + b_1) @ W_2 + b_2) # max(0, …) is around the first layer, not
+    around the whole.
+  (maximum(0, x @ W_1) + b_1) @ W_2 + b_2  # b_1 is inside max(0, …).
+  maximum(0, x @ W_1 + b_1) @ W_2  # b_2 is missing.
+  x + maximum(0, x @ W_1 + b_1) @ W_2 + b_2 # the residual connection is not part of
+    FFN(x).
+
+transformer.residual: LayerNorm(x + Dropout(Sublayer(x)))
+  Write the output of a sub-layer that is a product with W, without dropout and without
+    the norm's gain and bias; ε is 1e-6.
+  x: T d, W: d d -> T d
+  np.stack([(r - r.mean()) / sqrt(((r - r.mean()) ** 2).mean() + 1e-06) for r in x + x @
+    W])
+  x + norm(x) @ W  # this is pre-norm; the paper's norm is outside.
+  norm(x @ W)  # the residual connection, x + …, is missing.
+  x + norm(x @ W)  # x is inside LayerNorm as well.
+  norm(x + x @ W, axis=0)  # the norm goes over a position's features.
+  norm(x + x @ W, ddof=1)  # the variance divides by d, not by d - 1.
+  (x + x @ W) / sqrt((x + x @ W).var(-1, keepdims=True) + 1e-06) # the mean is not
+    subtracted.
+  x + x @ W  # LayerNorm is missing.
+
+transformer.past: no attention to the future
+  Write the weights of self-attention of which no position sees a later one.
+  scores: T T -> T T
+  masked(scores, lower(scores))
+  softmax(scores)  # the future is not masked.
+  masked(scores, ~lower(scores, -1))  # here the past is masked.
+  masked(scores, lower(scores, -1))  # a position sees itself.
+  softmax(scores * lower(scores))  # a score of 0 is no mask: exp(0) = 1.
+  softmax(scores) * lower(scores) # the rows no longer sum to 1: mask the scores, before
+    the softmax.
+
+transformer.sinusoids: PE(p, 2i) = sin(p / 10000^(2i/d)), cos at 2i + 1
+  Write PE of the positions 0 … P - 1; its size d is 2 k.
+  P: size P, k: size k -> P 2*k
+  sinusoids(P, k)
+  concatenate([sinusoids(P, k)[:, 0::2], sinusoids(P, k)[:, 1::2]], -1) # sines and
+    cosines alternate; here the cosines follow all sines.
+  sinusoids(P, k)[:, arange(2 * k) ^ 1]  # the sine comes first, at 2i.
+  sinusoids(P, k, step=1)  # the exponent is 2i / d, not i / d.
+  sinusoids(P, k, base=1000.0)  # the base is 10000.
+  sinusoids(P + 1, k)[1:]  # the positions count from 0.
+
+transformer.embedding: sqrt(d) E x + PE
+  Write the first layer's input; PE has as many rows as there are words.
+  ids: ids<V T, E: V d, PE: T d -> T d
+  sqrt(E.shape[-1]) * E[ids] + PE
+  E[ids] + PE  # the word vectors are multiplied by sqrt(d).
+  sqrt(E.shape[-1]) * (E[ids] + PE)  # sqrt(d) is for the words alone.
+  E[ids] / sqrt(E.shape[-1]) + PE  # sqrt(d) multiplies; here it divides.
+  sqrt(len(E)) * E[ids] + PE  # d is the size of a word vector.
+  sqrt(E.shape[-1]) * E[ids] # PE is missing: without it the order of the words makes no
+    difference.
+
+transformer.tied: one matrix for source, target and softmax
+  Write the logits of the states h, by the matrix of the word vectors.
+  h: T d, E: V d -> T V
+  np.einsum('td,vd->tv', h, E)
+  sqrt(h.shape[-1]) * (h @ E.T) # the output has no sqrt(d): it belongs to the inputs
+    alone.
+  softmax(h @ E.T)  # logits come before the softmax.
+  h @ E.T / sqrt(h.shape[-1])  # a logit is not divided by sqrt(d).
+
+beam.length_penalty: s(Y, X) = log P(Y|X) / lp(Y), lp(Y) = ((5 + |Y|) / 6)^α
+  Write the scores of hypotheses of L = |Y| pieces; alpha is a vector of one number.
+  log_p: K, L: ids<n K, alpha: gates 1 -> K
+  log_p / ((5 + L) / 6) ** alpha
+  log_p * ((5 + L) / 6) ** alpha # log P is divided by lp, not multiplied: it is
+    negative, and a long hypothesis would lose more.
+  log_p / (5 + L) ** alpha  # the 6 is missing: lp of one piece is 1.
+  log_p / (alpha * (5 + L) / 6)  # α is an exponent, not a factor.
+  log_p / ((5 + L) / 6)  # the exponent α is missing.
+
+beam.coverage: cp(X; Y) = β Σ_i log(min(Σ_j a_ij, 1))
+  Write the coverage penalty with β = 1; a has a row for each target piece j and a
+    column for each source piece i.
+  a: weights T S ->
+  np.sum(log(minimum(a.sum(0), 1)))
+  np.sum(log(minimum(a.sum(1), 1))) # the inner sum goes over the target's pieces: over
+    the source's it is 1.
+  np.sum(log(a.sum(0))) # min(…, 1) is missing: a piece that is seen twice gains
+    nothing.
+  np.sum(log(minimum(a, 1)))  # min comes after the sum over j.
+  np.sum(minimum(a.sum(0), 1))  # the logarithm is missing.
+
+beam.ensemble: p(y_t | y_<t, x) = 1/M Σ_m p_m(y_t | y_<t, x)
+  Write the log-probabilities of an ensemble, from its members' logits.
+  logits: M V -> V
+  log(softmax(logits).mean(0))
+  log(softmax(logits)).mean(0)  # the logarithm comes after the mean.
+  log(softmax(logits.mean(0))) # probabilities are averaged, not logits: each softmax
+    comes first.
+  log(softmax(logits).sum(0))  # the mean divides by M.
+  softmax(logits).mean(0)  # the logarithm is missing.
+  log(softmax(logits, axis=0).mean(0)) # the softmax goes over the words, not over the
+    members.
+
+training.noam: rate = d^-0.5 min(step^-0.5, step warmup^-1.5) (3)
+  Write the learning rates of the steps 1 … T; warmup is their number of steps.
+  T: size T, warmup: size W, d: size d -> T
+  minimum(arange(1, T + 1) ** -0.5, arange(1, T + 1) * warmup**-1.5) / d**0.5
+  maximum(arange(1, T + 1) ** -0.5, arange(1, T + 1) * warmup**-1.5) / d**0.5 # the rate
+    rises first: the smaller of the two counts.
+  minimum(arange(1, T + 1) ** -0.5, arange(1, T + 1) * warmup**-1.5) # the factor d^-0.5
+    is missing: a wider model has a smaller rate.
+  arange(1, T + 1) ** -0.5 / d**0.5  # the warm-up is missing.
+
+training.smoothing: target = (1 - ε) one-hot + ε / V
+  Write the smoothed targets of the words y over V words; epsilon is a number.
+  y: ids<V T, V: size V, epsilon: gates 1 -> T V
+  (1 - epsilon) * np.eye(V)[y] + epsilon / V
+  (1 - epsilon) * np.eye(V)[y] + epsilon # the rest ε is shared by V words: divide by V.
+  np.eye(V)[y] + epsilon / V  # the right word gives up ε.
+  epsilon * np.eye(V)[y] + (1 - epsilon) / V  # the right word has 1 - ε.
+
+reading.aer: AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
+  Write the alignment error rate; A, S and P hold 1 where two words are linked.
+  A: links T S, S: links T S, P: links T S ->
+  1 - ((A * S).sum() + (A * P).sum()) / (A.sum() + S.sum())
+  ((A * S).sum() + (A * P).sum()) / (A.sum() + S.sum()) # this is the share that is
+    right; the error is 1 minus it.
+  1 - ((A * S).sum() + (A * P).sum()) / (A.sum() + P.sum()) # the sure links S count
+    below the bar, not the possible ones P.
+  1 - (A * S).sum() / (A.sum() + S.sum()) # the links of A that are possible count as
+    well: |A ∩ P| is missing.
+
+reading.entropy: H_t = -Σ_s α_ts log α_ts
+  Write the entropy of each target word's weights.
+  alpha: weights T S -> T
+  -(alpha * log(alpha)).sum(-1)
+  -(alpha * log(alpha)).sum(0) # the sum goes over the source, one entropy for each
+    target word.
+  -log(alpha).sum(-1)  # each logarithm is weighted by its α.
+  (alpha * log(alpha)).sum(-1)  # an entropy is not negative.
+
+reading.effect: effect_s = log p(y | x) - log p(y | x without s)
+  Write each source word's effect; without[s] is log p once word s is left out.
+  log_p: 1, without: S -> S
+  log_p - without
+  without - log_p  # a word that the model needs has a positive effect.
+  log_p / without  # a difference of logarithms is wanted, not a ratio.
+  log(log_p) - log(without)  # log p is a logarithm already.
+"""
