@@ -2,7 +2,7 @@ import types
 
 import pytest
 
-from tools.site.live import embed
+from tools.site.live import PLACE, embed
 
 pytestmark = pytest.mark.backend_free
 
@@ -16,8 +16,8 @@ def test_a_lesson_has_the_explorer_where_it_was_exported(
     config = types.SimpleNamespace(language=language)
     app = types.SimpleNamespace(config=config, outdir=tmp_path / place)
 
-    def body(page):
-        context = {"body": "text", "content_root": "../"}
+    def body(page, text="text"):
+        context = {"body": text, "content_root": "../"}
         embed(app, page, "page.html", context, None)
         return context["body"]
 
@@ -28,3 +28,5 @@ def test_a_lesson_has_the_explorer_where_it_was_exported(
     assert f'src="{root}live/index.html#models=luong_local' in body(page)
     assert "tab=beam&amp;beam=4" in body(page)
     assert body("lessons/14_is_it_true") == "text"
+    framed = body("index", f"above{PLACE}below")
+    assert framed.startswith("above<iframe") and framed.endswith("</iframe>below")
