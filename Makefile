@@ -40,7 +40,8 @@ docs: $(VENV)/.tests  ## run the lessons and build the site into build/docs, off
 	@KERAS_BACKEND=$(KERAS_BACKEND) $(BIN)/sphinx-build -q -W --keep-going \
 	    -d build/doctrees docs build/docs
 	@KERAS_BACKEND=$(KERAS_BACKEND) $(BIN)/sphinx-build -q -W --keep-going \
-	    -D language=zh_CN -d build/doctrees_zh docs build/docs/zh
+	    -D language=zh_CN -D nb_code_prompt_show=显示代码 -D nb_code_prompt_hide=隐藏代码 \
+	    -d build/doctrees_zh docs build/docs/zh
 	@echo "build/docs/index.html"
 
 translations: $(VENV)/.tests  ## bring the Chinese catalogues up to the English, and count
