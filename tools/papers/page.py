@@ -29,7 +29,6 @@ NETS = "for_0 back_0 for_10 back_10 merge_10 mlp_10_19 brnn".split()
 # Published: wrong of 2,560 fresh sequences; sequences of training, means of trials.
 LAGS = {"adding": ("1", "74,000"), "order": ("1", "31,390"), "reber": ("–", "8,440")}
 PERPLEXITIES = {"lstm": "115", "lstmn_lm": "108"}  # published
-AER = {"location": "0.39", "local_m": "0.34", "local_p": "0.36"}  # published
 
 
 def write_page(path=PAGE):
@@ -153,7 +152,6 @@ def study(results, failed):
         "## Several seeds",
         introduction,
         *_scores(results),
-        *_alignments(results),
         *images,
     ]
 
@@ -174,17 +172,16 @@ def _scores(results):
     """A table each of translators, language models and captioners."""
     parts = []
     for kind, names in (
-        ("translator", ("bleu", "perplexity")),
+        ("translator", ("bleu", "perplexity", "aer", "left", "on")),
         ("language model", ("perplexity",)),
         ("captioner", ("true", "looks", "words")),
     ):
         rows = [
-            [f"`{arm}`", one.words, f"{runs[0].row['parameters']:,}"]
-            + cells(runs, names)
+            [f"`{arm}`", one.words, *cells(runs, names)]
             for arm, one in ARMS.items()
             if one.kind == kind and (runs := runs_of(results, arm))
         ]
-        heads = ["arm", "", "weights", *(measure_of(name).title for name in names)]
+        heads = ["arm", "", *(measure_of(name).title for name in names)]
         parts += [markdown.table(heads, rows, numbers_from=2)] if rows else []
     return [
         *parts,
@@ -192,28 +189,11 @@ def _scores(results):
         "(translators), of a word of the test (language models). True captions: of "
         "1,000 new scenes. Sharpest looks: the share of phrases whose greatest weight "
         "meets the thing; words: the same at each of their words.",
-    ]
-
-
-def _alignments(results):
-    names = ("aer", "left", "on", "right")
-    rows = [
-        [f"`{arm}`", *cells(runs, names), AER.get(arm, "–")]
-        for arm in ARMS
-        if (runs := runs_of(results, arm)) and runs[0].has("aer")
-    ]
-    if not rows:
-        return ()
-    heads = ["arm", *(measure_of(name).title for name in names), "AER, Luong et al."]
-    return (
-        "The attention while a model reads the references, against "
+        "AER: the attention while a model reads the references, against "
         "[the links](reproduction/links.txt) of the statistical aligner eflomal "
-        "(`tools/papers/aligner.py`): alignment error rate, and how many of the words "
-        "with one link have their largest weight one word left of it, on it, and one "
-        "word right. Table 6 of Luong et al. 2015 is against links drawn by hand, in "
-        "other text.",
-        markdown.table(heads, rows),
-    )
+        "(`tools/papers/aligner.py`); of the words with one link, the share whose "
+        "largest weight is one word left of it or on it.",
+    ]
 
 
 # === The presets ===
@@ -260,12 +240,11 @@ def _translators(presets):
             f"`{name}`",
             *presets["beams"][name].values(),
             presets["bleu"][name]["tatoeba"],
-            *(presets["chrf"][name][corpus] for corpus in ("multi30k", "tatoeba")),
         ]
         for name in names
     ]
     beams = [f"beam {beam}" for beam in presets["beams"][names[0]]] if names else []
-    heads = ["preset", *beams, "BLEU, Tatoeba", "chrF, Multi30k", "chrF, Tatoeba"]
+    heads = ["preset", *beams, "BLEU, Tatoeba"]
     if beams:
         heads[1] = f"BLEU, Multi30k: {beams[0]}"
     return table(heads, rows)
