@@ -63,12 +63,9 @@ def test_tables_have_means_and_deviations():
     text = told(found)
     values = [found["general", seed].score("bleu") for seed in (1, 2, 3)]
     mean = f"{np.mean(values):.1f} ± {np.std(values, ddof=1):.1f}"
-    assert f"| `general` | {ARMS['general'].words} | 1,234,567 | {mean} |" in text
-    # ln perplexity of 1.75 a token.
-    assert "| 5.75 ± 0.00 |" in text
-    # AER 1 - (5 + 6) / 18.
-    line = "| `general` | 0.389 ± 0.000 | 0.300 ± 0.000 | 0.500 ± 0.000 | 0.100"
-    assert line in text
+    # ln perplexity of 1.75 a token; AER 1 - (5 + 6) / 18.
+    rest = "5.75 ± 0.00 | 0.389 ± 0.000 | 0.300 ± 0.000 | 0.500 ± 0.000 |"
+    assert f"| `general` | {ARMS['general'].words} | {mean} | {rest}" in text
     assert "9 of 140 runs are done" in text
     assert "![BLEU of each arm" in text
 
@@ -84,7 +81,7 @@ def test_captioners_have_a_table_and_claims():
             found[arm, seed] = Result({**row, "scores": {}, "counts": counts})
     text = told(found)
     words = ARMS["soft"].words
-    assert f"| `soft` | {words} | 9,000 | 72.0 ± 1.0 | 50.0 ± 0.0" in text
+    assert f"| `soft` | {words} | 72.0 ± 1.0 | 50.0 ± 0.0" in text
     claim = next(x for x in text.splitlines() if x.startswith("| hard attention is be"))
     assert "| **does not hold**: hard against soft -20.00 ±" in claim
 
