@@ -118,7 +118,7 @@ def test_a_long_target_counts_as_a_whole(translator, texts):
 def test_what_is_no_pair_of_texts(
     translator, monkeypatch, method, sources, targets, error, message
 ):
-    monkeypatch.setattr("zoo.decoding.keras_decoding.compiled", None)
+    monkeypatch.setattr("zoo.decoding.beam.compiled", None)
     with pytest.raises(error, match=message):
         getattr(translator, method)(sources, targets)
 

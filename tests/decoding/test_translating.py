@@ -149,7 +149,7 @@ def test_one_program_for_each_length_bucket(translator, texts, monkeypatch):
         return search(self, model, source_ids, *others, **given)
 
     monkeypatch.setattr(BeamSearch, "__call__", counted)
-    monkeypatch.setattr("zoo.decoding.keras_decoding._cores", lambda: 1)
+    monkeypatch.setattr("zoo.decoding.compiled._cores", lambda: 1)
     backbone = type(translator.backbone).from_config(translator.backbone.get_config())
     clone = LuongTranslator(backbone, translator.preprocessor)
     sizes = [len(ids) for ids in translator.preprocessor.encode(texts)]

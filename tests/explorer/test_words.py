@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from zoo.decoding import Translation
-from zoo.text.pieces import labels
+from zoo.text.word_splitting import labels
 
 pytestmark = pytest.mark.backend_free
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from zoo.analysis.figure import draw_plainly, new_figure, shortened
 from zoo.checks import positive
-from zoo.text.pieces import are_characters, labels
+from zoo.text.word_splitting import are_characters, labels
 
 _MARK = "#d95f02"
 _FOCUS = {"marker": "v", "ms": 3.6, "color": _MARK, "mec": "white", "ls": ""}

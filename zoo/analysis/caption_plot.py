@@ -7,7 +7,7 @@ import numpy as np
 
 from zoo.analysis.figure import draw_plainly, new_figure, shortened
 from zoo.checks import positive
-from zoo.text.pieces import labels
+from zoo.text.word_splitting import labels
 
 _SIDE, _LABEL = 1.3, 0.24  # inches: of a picture, of its word
 _PIXELS = 240  # of a picture's longer side

@@ -72,7 +72,7 @@ def corpus_scores(
 
 def _tokenizer(language, references):
     """The name of sacreBLEU's tokenisation for a language; see `corpus_scores`."""
-    from zoo.text.pieces import UNSPACED  # it imports Keras
+    from zoo.text.word_splitting import UNSPACED  # it imports Keras
 
     code = re.split("[-_]", language.lower())[0]
     if code in ("", "und"):

@@ -11,7 +11,7 @@ from zoo.checks import integer
 from zoo.decoding.constraints import replace_unknown_words
 from zoo.decoding.search import Search, check_found, longest_translation
 from zoo.ids import END_ID, START_ID, UNKNOWN_ID
-from zoo.text.rows import Rows, batches, bucket, is_image, pad_batch
+from zoo.text.rows import Rows, batches, bucket, pad_batch
 
 
 class BatchDecoder:
@@ -78,43 +78,36 @@ class BatchDecoder:
         """
         sources, texts, ids, single = self._read_pairs(sources, targets)
         log_probs = score_ids(self, sources, ids, batch_size)
-        scores = [total(row) for row in log_probs]
-        records = self._records(sources, ids, texts, scores, batch_size, log_probs)
+        rows = list(zip(sources, ids, texts, map(total, log_probs), strict=True))
+        records = self._records(rows, batch_size, log_probs)
         return records[0] if single else records
 
-    def _records(self, sources, ids, texts, scores, batch_size, log_probs=None):
-        """A record for each source and row of ids; `log_probs` of given targets."""
-        log_probs = log_probs or [None] * len(ids)
-        alignments = align_ids(self, sources, ids, batch_size)
-        columns = sources, ids, texts, scores, alignments, log_probs
-        return [self._record(*row) for row in zip(*columns, strict=True)]
+    def _records(self, rows, batch_size, log_probs=None):
+        """A record for each (source, ids, text, score); `log_probs` of given texts."""
+        columns = [row[0] for row in rows], [row[1] for row in rows]
+        alignments = align_ids(self, *columns, batch_size)
+        details = zip(alignments, log_probs or [None] * len(rows), strict=True)
+        return [self._record(*r, *rest) for r, rest in zip(rows, details, strict=True)]
 
     def _write(self, found, sources, n_best, single, details, batch_size, words=None):
         """Turns the result of `search_ids` into texts, or records with `details`.
 
         `words` of each source, if any, take the place of unknown pieces.
         """
-        rows = [(i, ids, score) for i, best in enumerate(found) for ids, score in best]
+        rows = [(i, *pair) for i, best in enumerate(found) for pair in best]
         written = self.preprocessor.decode([ids for _, ids, _ in rows])
-        places = [
-            n
-            for n, (_, ids, _) in enumerate(rows)
+        chosen = {
+            n: (sources[i], ids, written[n], score)
+            for n, (i, ids, score) in enumerate(rows)
             if details or (words and UNKNOWN_ID in ids)
-        ]
-        records = self._records(
-            [sources[rows[n][0]] for n in places],
-            [rows[n][1] for n in places],
-            [written[n] for n in places],
-            [rows[n][2] for n in places],
-            batch_size,
-        )
-        for n, record in zip(places, records, strict=True):
+        }
+        records = self._records(list(chosen.values()), batch_size)
+        for n, record in zip(chosen, records, strict=True):
             if words:
                 record = replace_unknown_words(record, words[rows[n][0]])
             written[n] = record if details else record.text
-        results: list[Any] = [[] for _ in found]
-        for (i, *_), text in zip(rows, written, strict=True):
-            results[i].append(text)
+        texts = iter(written)
+        results = [[next(texts) for _ in best] for best in found]
         if n_best == 1:
             results = [result[0] for result in results]
         return results[0] if single else results
@@ -152,32 +145,30 @@ def search_ids(
             without a hypothesis of finite score.
     """
     integer("batch_size", batch_size, 1)
-    given, held = prefixes or [[]] * len(sources), terms or [[]] * len(sources)
+    prefixes, terms = (given or [[]] * len(sources) for given in (prefixes, terms))
     if max_length is not None:
         integer("max_length", max_length, 1)
-        _check_length(max_length, search.min_length, prefix=given, terms=held)
+        _check_length(max_length, search.min_length, prefix=prefixes, terms=terms)
 
     def decode(rows):
         source = pad_batch([sources[i] for i in rows], batch_size)
-        begun, wanted = [given[i] for i in rows], [held[i] for i in rows]
-        if max_length is None:
-            limits = [
-                max(
-                    longest_translation(len(sources[i])) + len(given[i]) + len(held[i]),
-                    search.min_length,
-                )
-                for i in rows
-            ]
-            steps = longest_translation(source.shape[1])
-            steps = steps if max(limits) <= steps else bucket(max(limits))
-        else:
-            limits, steps = [max_length] * len(rows), bucket(max_length)
+        limits = [
+            max_length
+            or max(
+                longest_translation(len(sources[i])) + len(prefixes[i]) + len(terms[i]),
+                search.min_length,
+            )
+            for i in rows
+        ]
+        steps = longest_translation(source.shape[1])
+        if max_length or max(limits) > steps:
+            steps = bucket(max(limits))
         arrays = {}
-        if any(begun):
+        if any(begun := [prefixes[i] for i in rows]):
             arrays["prefix"] = pad_batch(begun, batch_size, steps)
-        if size := max(map(len, wanted)):  # in one of few widths
+        if size := max(len(terms[i]) for i in rows):  # in one of few widths
             width = 1 + (1 << (size - 1).bit_length())
-            arrays["terms"] = pad_batch(wanted, batch_size, width)
+            arrays["terms"] = pad_batch([terms[i] for i in rows], batch_size, width)
         limits = np.array(limits, "int32")
         return rows, *search.find(model.backbone, source, limits, steps, **arrays)
 
@@ -188,7 +179,7 @@ def search_ids(
     groups = list(batches(order, batch_size, sources))
     run = model.map_batches if len(groups) > 1 else map  # one has all cores
     for rows, ids, scores in run(decode, groups):
-        name = "images" if is_image(sources[rows[0]]) else "texts"
+        name = "images" if np.ndim(sources[rows[0]]) > 1 else "texts"
         check_found(scores[: len(rows)], rows, name)
         for row, i in enumerate(rows):
             results[i] = search.best_rows(ids[row], scores[row])
@@ -258,8 +249,8 @@ def align_ids(
         For each translation a tuple of arrays with one row per token; for an empty
         source or target only weights.
     """
-    grid = math.prod(getattr(model.backbone, "grid", None) or ())  # of an image
-    widths = [grid if is_image(x) else len(x) for x in sources]
+    grid = getattr(model.backbone, "grid", None)  # of an image
+    widths = [math.prod(grid) if grid else len(x) for x in sources]
     results: list[tuple[np.ndarray, ...]] = [
         (np.zeros((len(target), width), "float32"),)
         for target, width in zip(targets, widths, strict=True)

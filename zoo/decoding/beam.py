@@ -1,4 +1,4 @@
-"""Beam search on Keras's three backends."""
+"""Beam search on Keras's three backends, and the base of the tasks that use it."""
 
 import functools
 import math
@@ -10,8 +10,15 @@ import numpy as np
 from keras import ops, tree
 
 from zoo.backend import Tensor
+from zoo.decoding.batch_decoding import BatchDecoder
 from zoo.decoding.beam_state import LOW, BeamState, SearchConstants, step
-from zoo.decoding.compiled import can_trace, compiled, traced
+from zoo.decoding.compiled import (
+    can_trace,
+    compiled,
+    label_log_probs,
+    map_batches,
+    traced,
+)
 from zoo.decoding.search import Search
 from zoo.ids import PAD_ID
 from zoo.layers.functional import values_of
@@ -265,3 +272,44 @@ class BeamSearch(Search):
         ids = ops.where(real[:, None], ids[:, 0], 0 if prefix is None else prefix)
         ids = ops.pad(ids, [(0, 0), (1, 0)], constant_values=self.start_id)
         return ops.where(scores[:, :1] > LOW / 2, ids, -1)
+
+
+class KerasDecoder(BatchDecoder):
+    """`BatchDecoder` of Keras models, with the contract of their backbone."""
+
+    search_class = BeamSearch
+    map_batches = staticmethod(map_batches)
+
+    def encode(self, source_ids: Tensor) -> Any:
+        """See `zoo.models.Seq2SeqBackbone.encode`."""
+        return self.backbone.encode(source_ids)
+
+    def start(self, memory: Any) -> Any:
+        """See `zoo.models.Seq2SeqBackbone.start`."""
+        return self.backbone.start(memory)
+
+    def start_for(self, memory: Any, length: int) -> Any:
+        """See `zoo.models.Seq2SeqBackbone.start_for`."""
+        return self.backbone.start_for(memory, length)
+
+    def step(self, token_ids: Tensor, state: Any, memory: Any) -> Any:
+        """See `zoo.models.Seq2SeqBackbone.step`."""
+        return self.backbone.step(token_ids, state, memory)
+
+    def label_log_probs(self, source: Any, target_ids: Any, labels: Any) -> Any:
+        """Returns `[log-probabilities (B, T)]` of int labels `(B, T)`, arrays all.
+
+        Label t is what follows `target_ids` `(B, T)` up to t.
+        """
+        backbone = self.backbone
+
+        def function(source, target_ids, labels):
+            inputs = {backbone.source_name: source, "target_ids": target_ids}
+            return (label_log_probs(backbone(inputs), labels),)
+
+        return compiled(backbone, "force", function)(source, target_ids, labels)
+
+    def target_alignments(self, source: Any, target_ids: Any, labels: Any) -> Any:
+        """Returns what `zoo.models.Seq2SeqBackbone.align_details` does, as a list."""
+        run = compiled(self.backbone, "align", self.backbone.align_details)
+        return run(source, target_ids)

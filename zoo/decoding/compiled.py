@@ -1,4 +1,4 @@
-"""Functions of a model, compiled for the backend and kept with the model.
+"""Functions of a model, compiled and kept with it; several batches at a time on CPUs.
 
 Torch compiles nothing, but traces one step of a search for each shape: without Keras's
 and Python's own work for each operation, a step of greedy search on a CPU takes a third
@@ -7,17 +7,20 @@ faster.
 """
 
 import functools
+import os
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 import keras
 import numpy as np
 from keras import ops, tree
 
-from zoo.backend import trace
+from zoo.backend import Tensor, trace, usable_cores
+from zoo.decoding.batch_decoding import in_threads
 from zoo.layers.lora import merged_lora
 
+MAX_BATCHES = 8  # in memory at a time
 _TRACING = threading.Lock()  # batches may run in several threads
 
 
@@ -89,6 +92,66 @@ def _share_lora_sums(model, function):
             return function(*arrays, **named)
 
     return shared
+
+
+def label_log_probs(logits: Tensor, labels: Tensor) -> Tensor:
+    """Returns float32 log-probabilities of labels `(...)` under logits `(..., V)`."""
+    logits = ops.cast(logits, "float32")
+    gold = ops.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
+    return gold - ops.logsumexp(logits, axis=-1)
+
+
+# === Several batches at a time ===
+
+
+def map_batches(function: Callable[..., Any], batches: Iterable[Any]) -> Iterator[Any]:
+    """Applies a function to batches as `map` does, on CPUs one a core at a time.
+
+    Most operations of a step are too small for two cores. A batch by itself has all of
+    them, and so has each batch on a GPU, with a `keras.distribution` or under
+    `torch.autocast`. Of more than one, at most `MAX_BATCHES` are in memory at a time,
+    each in a thread: scopes of the caller's thread, as `keras.device`, don't reach
+    them.
+
+    As many cores are taken as torch has threads, or `OMP_NUM_THREADS` says. Torch's
+    threads are shared out.
+    """
+    batches = list(batches)
+    workers = min(len(batches), _cores())
+    if workers < 2:
+        yield from map(function, batches)
+    elif keras.backend.backend() != "torch":
+        yield from in_threads(workers, function, batches)
+    else:
+        import torch
+
+        threads = torch.get_num_threads()
+
+        def shared(batch):
+            # Of this thread, and of those that begin to compute meanwhile.
+            torch.set_num_threads(threads // workers)
+            return function(batch)
+
+        try:
+            yield from list(in_threads(workers, shared, batches))
+        finally:
+            torch.set_num_threads(threads)
+
+
+def _cores():
+    """The number of batches to read at a time: 1 where there is another device."""
+    if keras.backend.backend() == "torch":
+        import torch
+
+        if torch.accelerator.is_available() or torch.is_autocast_enabled("cpu"):
+            return 1
+        return min(MAX_BATCHES, torch.get_num_threads())
+    devices = keras.distribution.list_devices()
+    if keras.distribution.distribution() or not all("cpu" in name for name in devices):
+        return 1
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    cores = int(given) if given.isdecimal() else MAX_BATCHES
+    return min(MAX_BATCHES, usable_cores(), cores)
 
 
 # === Steps traced by torch ===

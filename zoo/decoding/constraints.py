@@ -10,7 +10,7 @@ from typing import Any
 from zoo.decoding.records import Translation
 from zoo.ids import UNKNOWN_ID
 from zoo.strings import check_texts, composed, describe
-from zoo.text.pieces import UNSPACED, words_of
+from zoo.text.word_splitting import UNSPACED, words_of
 
 _UNKNOWN = "<unk>"
 _TEXT_OF = {_UNKNOWN: " ⁇ ", "<pad>": "", "<s>": ""}  # as SentencePiece has it

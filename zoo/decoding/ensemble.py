@@ -7,7 +7,7 @@ from typing import Any
 
 from keras import ops
 
-from zoo.decoding.keras_decoding import KerasDecoder
+from zoo.decoding.beam import KerasDecoder
 from zoo.decoding.translating import Translating
 
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from zoo.text.pieces import labels, right_to_left, words_of
+from zoo.text.word_splitting import labels, right_to_left, words_of
 
 _SHADES = " ·░▒▓█"
 SHADES_KEY = (

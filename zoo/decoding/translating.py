@@ -51,7 +51,7 @@ class Translating(BatchDecoder):
         batch_size: int = 64,
         min_length: int = 0,
         prefix: str | Sequence[str] | None = None,
-        banned: str | Iterable[str] = (),
+        banned: str | Iterable[str] | None = None,
         terms: Mapping[str, str] | Iterable[Mapping[str, str]] | None = None,
         replace_unknown: bool = False,
         no_repeat_ngram_size: int = 0,
@@ -105,7 +105,7 @@ class Translating(BatchDecoder):
         """
         preprocessor = needed_preprocessor(self, "`translate`")
         single, texts = isinstance(texts, str), check_texts(texts)
-        banned_ids = read_banned(preprocessor, banned)
+        banned_ids = read_banned(preprocessor, banned) if banned is not None else ()
         search = self.search_class(
             beam_size,
             length_penalty,

@@ -7,8 +7,7 @@ import keras_hub
 from keras import ops
 
 from zoo.backend import Tensor
-from zoo.decoding.compiled import compiled
-from zoo.decoding.keras_decoding import label_log_probs
+from zoo.decoding.compiled import compiled, label_log_probs
 from zoo.decoding.word_methods import Scoring
 from zoo.ids import END_ID, PAD_ID
 from zoo.models.recurrent_lm import RecurrentLM

@@ -8,7 +8,7 @@ import keras_hub
 from zoo.decoding.word_methods import Tagging
 from zoo.models.birnn import BiRNNWords
 from zoo.tasks.task_base import TextTask
-from zoo.text.tagger_preprocessor import TaggerPreprocessor
+from zoo.text.word_preprocessors import TaggerPreprocessor
 
 TaggerPreprocessor.backbone_cls = BiRNNWords  # by which KerasHub finds it
 

@@ -8,8 +8,8 @@ import numpy as np
 from keras import ops
 
 from zoo.backend import Tensor
+from zoo.decoding.beam import KerasDecoder
 from zoo.decoding.beam_state import LOW
-from zoo.decoding.keras_decoding import KerasDecoder
 from zoo.decoding.search import check_found
 from zoo.decoding.translating import Translating
 from zoo.ids import PAD_ID, START_ID

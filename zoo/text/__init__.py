@@ -11,11 +11,11 @@ from zoo.strings import check_texts
 
 if TYPE_CHECKING:
     from zoo.text.piece_preprocessors import CaptionPreprocessor, TranslatorPreprocessor
-    from zoo.text.tagger_preprocessor import TaggerPreprocessor
     from zoo.text.tokenizer import Tokenizer, train_tokenizer
     from zoo.text.vocabulary import count_words
     from zoo.text.word_preprocessors import (
         SentimentPreprocessor,
+        TaggerPreprocessor,
         WordPreprocessor,
         WordTokenizer,
     )
@@ -27,11 +27,11 @@ __getattr__, __dir__, _lazy = lazy_loader.attach(
         "piece_preprocessors": ["CaptionPreprocessor", "TranslatorPreprocessor"],
         "word_preprocessors": [
             "SentimentPreprocessor",
+            "TaggerPreprocessor",
             "WordPreprocessor",
             "WordTokenizer",
         ],
         "word_splitting": ["split_words"],
-        "tagger_preprocessor": ["TaggerPreprocessor"],
         "tokenizer": ["Tokenizer", "train_tokenizer"],
         "vocabulary": ["count_words"],
     },

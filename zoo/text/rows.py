@@ -104,7 +104,7 @@ def pad_batch(rows: Rows, batch_size: int, length: int | None = None) -> np.ndar
     `batch_size`. Images are stacked instead, and the first of them fills the batch up.
     """
     height = max(min(1 << (len(rows) - 1).bit_length(), batch_size), len(rows))
-    if height and is_image(rows[0]):
+    if height and np.ndim(rows[0]) > 1:
         return np.stack([*rows, *[rows[0]] * (height - len(rows))])
     if length is None:
         length = bucket(max(map(len, rows)))
@@ -112,8 +112,3 @@ def pad_batch(rows: Rows, batch_size: int, length: int | None = None) -> np.ndar
     for padded, row in zip(ids, rows, strict=False):
         padded[: len(row)] = row
     return ids
-
-
-def is_image(source: Any) -> bool:
-    """Whether what a model reads is an image, not a row of ids."""
-    return getattr(source, "ndim", 1) > 1

@@ -1,6 +1,7 @@
-"""Whole words: a vocabulary, texts to ids and back, without Keras."""
+"""Whole words: vocabularies, texts to ids and back, ids to tags, without Keras."""
 
 import collections
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -8,11 +9,16 @@ import numpy as np
 
 from zoo.checks import integer
 from zoo.ids import END_ID, PAD_ID, START_ID, UNKNOWN_ID
-from zoo.strings import check_texts
+from zoo.strings import check_texts, composed, describe
 from zoo.text.rows import cut_rows, pad_rows
+from zoo.text.word_splitting import split_words
 
 SPECIAL_WORDS = ("<pad>", "<unk>", "<s>", "</s>")  # ids 0 to 3
 WORDS_FILE = "vocabulary.txt"
+TAGGER_FILE = "tagger.json"
+FIRST_ID = UNKNOWN_ID + 1  # of a tagger: the ids below are padding and unknown
+Vocabulary = Sequence[str]
+Words = Sequence[Sequence[str]]
 
 
 def count_words(
@@ -235,3 +241,126 @@ def lay_out(
         return np.pad(ids.reshape(streams, columns), ((0, 0), (0, more)))
 
     return shaped([END_ID, *text[:-1]]), shaped(text)
+
+
+# === Taggers ===
+
+
+class TaggingText:
+    """The methods of a `TaggerPreprocessor` that need no tensors.
+
+    Attributes:
+        word_length: maximum characters read of a word.
+    """
+
+    word_length: int
+    _vocabularies: dict[str, list[str]] | None = None
+
+    def set_vocabularies(
+        self, words: Vocabulary, characters: Vocabulary, tags: Vocabulary
+    ) -> None:
+        """Sets the three vocabularies; see the class."""
+        vocabularies = {"words": words, "characters": characters, "tags": tags}
+        for name, entries in vocabularies.items():
+            strings = isinstance(entries, (list, tuple)) and all(
+                isinstance(entry, str) and entry for entry in entries
+            )
+            if not strings or not entries or len(set(entries)) != len(entries):
+                raise ValueError(
+                    f"The {name} must be a list of different strings, none of them "
+                    f"empty. Received: {str(entries)[:60]}"
+                )
+        self._vocabularies = {name: list(x) for name, x in vocabularies.items()}
+        self.word_ids, self.character_ids = (
+            {composed(entry): i for i, entry in enumerate(entries, FIRST_ID)}
+            for entries in (words, characters)
+        )
+        self._tag_ids = {tag: i for i, tag in enumerate(tags)}
+
+    @property
+    def empty(self) -> bool:
+        """Whether the vocabularies are not set yet."""
+        return self._vocabularies is None
+
+    def get_vocabularies(self) -> dict[str, list[str]]:
+        """Returns the words, characters and tags.
+
+        Raises:
+            ValueError: if they are not set yet.
+        """
+        if self._vocabularies is None:
+            raise ValueError("The preprocessor has no vocabularies. Received: None")
+        return self._vocabularies
+
+    def sizes(self) -> dict[str, int]:
+        """Returns the arguments of a `BiRNNWords` that the vocabularies determine."""
+        vocabularies = self.get_vocabularies()
+        return {
+            "vocabulary_size": len(vocabularies["words"]) + FIRST_ID,
+            "character_size": len(vocabularies["characters"]) + FIRST_ID,
+            "output_dim": len(vocabularies["tags"]),
+        }
+
+    def split(self, sentences: Sequence[str | Sequence[str]]) -> list[list[str]]:
+        """Splits sentences into words.
+
+        Args:
+            sentences: each a str, which `split_words` splits, or a list of words.
+
+        Raises:
+            TypeError: for anything else; the message gives its position.
+        """
+        if not isinstance(sentences, (list, tuple)):
+            raise TypeError(
+                "sentences must be a str or a list of sentences. "
+                f"Received: {describe(sentences)}"
+            )
+        rows = []
+        for place, sentence in enumerate(sentences):
+            row = split_words(sentence) if isinstance(sentence, str) else sentence
+            words = isinstance(row, (list, tuple))
+            if not words or not all(isinstance(w, str) and w for w in row):
+                raise TypeError(
+                    f"sentences[{place}] must be a str or a list of words. "
+                    f"Received: {describe(sentence)}"
+                )
+            rows.append(list(row))
+        return rows
+
+    def arrays(self, rows: Words, length: int) -> dict[str, np.ndarray]:
+        """Returns int32 `word_ids` (B, length) and `character_ids` (B, length, C)."""
+        self.get_vocabularies()
+        words = np.zeros((len(rows), length), "int32")
+        characters = np.zeros((len(rows), length, self.word_length), "int32")
+        for b, row in enumerate(rows):
+            for t, word in enumerate(map(composed, row)):
+                words[b, t] = self.word_ids.get(word.lower(), UNKNOWN_ID)
+                ids = [self.character_ids.get(c, UNKNOWN_ID) for c in self._cut(word)]
+                characters[b, t, : len(ids)] = ids
+        return {"word_ids": words, "character_ids": characters}
+
+    def _cut(self, word):
+        if len(word) <= self.word_length:
+            return word
+        half = self.word_length // 2
+        return word[: self.word_length - half] + word[-half:]
+
+    def decode(self, ids: Iterable[int]) -> list[str]:
+        """Returns the tags of a row of ids."""
+        tags = self.get_vocabularies()["tags"]
+        return [tags[i] for i in ids]
+
+    def read_vocabularies(self, content: bytes, name: Any = TAGGER_FILE) -> None:
+        """Sets the vocabularies of a file's content; `name` is what an error calls it.
+
+        Raises:
+            ValueError: if it is not one that `TaggerPreprocessor.save_assets` wrote.
+        """
+        vocabularies = json.loads(content)
+        names = {"words", "characters", "tags"}
+        if not isinstance(vocabularies, dict) or set(vocabularies) != names:
+            raise ValueError(
+                f"{name} must hold words, characters and tags. "
+                f"Received: {str(vocabularies)[:60]}"
+            )
+        self.set_vocabularies(**vocabularies)

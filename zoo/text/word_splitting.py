@@ -1,20 +1,14 @@
-"""A tagger's text to words and ids, and ids to tags, without Keras."""
+"""Text to words, and SentencePiece's pieces to words and readable labels."""
 
-import json
+import itertools
+import re
 import string
-from collections.abc import Iterable, Sequence
-from typing import Any
+import unicodedata
+from collections.abc import Sequence
 
-import numpy as np
 import regex
 
-from zoo.ids import UNKNOWN_ID
-from zoo.strings import composed, describe
-
-FIRST_ID = UNKNOWN_ID + 1  # the ids below are padding and unknown
-TAGGER_FILE = "tagger.json"
-Vocabulary = Sequence[str]
-Words = Sequence[Sequence[str]]
+from zoo.strings import composed
 
 # Character sets in a notation that TensorFlow's RE2 reads too; this is `str.split`'s
 # white space.
@@ -67,121 +61,66 @@ def split_words(text: str) -> list[str]:
     return _WORD.findall(composed(text))
 
 
-class TaggingText:
-    """The methods of a `TaggerPreprocessor` that need no tensors.
+# === Pieces ===
 
-    Attributes:
-        word_length: maximum characters read of a word.
+# Thai, Lao, Burmese, Khmer, Chinese, Japanese.
+UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u312f\u31a0-\u9fff"
+    "\uf900-\ufaff\uff65-\uff9f\U00020000-\U0003ffff]"
+)
+
+
+def words_of(tokens: Sequence[str]) -> tuple[list[str], list[int]]:
+    """Merges pieces into words; returns these and the index of their first pieces."""
+    if not any(token.startswith("▁") for token in tokens):
+        return list(tokens), list(range(len(tokens)))
+    texts = [token.replace("▁", " ").strip() for token in tokens]
+    spaced = [i for i in range(len(tokens)) if _begins(tokens, texts, i)]
+    begins: set[int] = set()
+    for first, end in itertools.pairwise([*spaced, len(tokens)]):
+        inner = [i for i in range(first, end) if not _is_punctuation(texts[i])]
+        begins.add(first)
+        if inner:
+            before = "".join(texts[first : inner[0]])
+            begins.update([inner[0]] if before else [], {inner[-1] + 1} - {end})
+    starts = sorted(begins)
+    spans = itertools.pairwise([*starts, len(tokens)])
+    return ["".join(texts[first:end]) or "␣" for first, end in spans], starts
+
+
+def _begins(tokens, texts, i):
+    """Whether a word begins at piece i, punctuation aside."""
+    if i == 0 or tokens[i].startswith("▁") or tokens[i] == "</s>":
+        return True
+    return bool(texts[i - 1]) and any(
+        map(UNSPACED.match, (texts[i - 1][-1:], texts[i][:1]))
+    )
+
+
+def _is_punctuation(text):
+    return all(unicodedata.category(character)[0] in "PS" for character in text)
+
+
+def are_characters(tokens: Sequence[str]) -> bool:
+    """Returns whether tokens are single characters, as those of a "char" model."""
+    return all(len(token) == 1 for token in tokens)
+
+
+def right_to_left(text: str) -> bool:
+    """Returns whether text has letters that are written from right to left."""
+    return any(unicodedata.bidirectional(c) in ("R", "AL") for c in text)
+
+
+def labels(tokens: Sequence[str]) -> list[str]:
+    """Makes tokens readable: no "▁", and "-" before a piece that continues a word.
+
+    Single characters have no "-".
     """
-
-    word_length: int
-    _vocabularies: dict[str, list[str]] | None = None
-
-    def set_vocabularies(
-        self, words: Vocabulary, characters: Vocabulary, tags: Vocabulary
-    ) -> None:
-        """Sets the three vocabularies; see the class."""
-        vocabularies = {"words": words, "characters": characters, "tags": tags}
-        for name, entries in vocabularies.items():
-            strings = isinstance(entries, (list, tuple)) and all(
-                isinstance(entry, str) and entry for entry in entries
-            )
-            if not strings or not entries or len(set(entries)) != len(entries):
-                raise ValueError(
-                    f"The {name} must be a list of different strings, none of them "
-                    f"empty. Received: {str(entries)[:60]}"
-                )
-        self._vocabularies = {name: list(x) for name, x in vocabularies.items()}
-        self.word_ids, self.character_ids = (
-            {composed(entry): i for i, entry in enumerate(entries, FIRST_ID)}
-            for entries in (words, characters)
-        )
-        self._tag_ids = {tag: i for i, tag in enumerate(tags)}
-
-    @property
-    def empty(self) -> bool:
-        """Whether the vocabularies are not set yet."""
-        return self._vocabularies is None
-
-    def get_vocabularies(self) -> dict[str, list[str]]:
-        """Returns the words, characters and tags.
-
-        Raises:
-            ValueError: if they are not set yet.
-        """
-        if self._vocabularies is None:
-            raise ValueError("The preprocessor has no vocabularies. Received: None")
-        return self._vocabularies
-
-    def sizes(self) -> dict[str, int]:
-        """Returns the arguments of a `BiRNNWords` that the vocabularies determine."""
-        vocabularies = self.get_vocabularies()
-        return {
-            "vocabulary_size": len(vocabularies["words"]) + FIRST_ID,
-            "character_size": len(vocabularies["characters"]) + FIRST_ID,
-            "output_dim": len(vocabularies["tags"]),
-        }
-
-    def split(self, sentences: Sequence[str | Sequence[str]]) -> list[list[str]]:
-        """Splits sentences into words.
-
-        Args:
-            sentences: each a str, which `split_words` splits, or a list of words.
-
-        Raises:
-            TypeError: for anything else; the message gives its position.
-        """
-        if not isinstance(sentences, (list, tuple)):
-            raise TypeError(
-                "sentences must be a str or a list of sentences. "
-                f"Received: {describe(sentences)}"
-            )
-        rows = []
-        for place, sentence in enumerate(sentences):
-            row = split_words(sentence) if isinstance(sentence, str) else sentence
-            words = isinstance(row, (list, tuple))
-            if not words or not all(isinstance(w, str) and w for w in row):
-                raise TypeError(
-                    f"sentences[{place}] must be a str or a list of words. "
-                    f"Received: {describe(sentence)}"
-                )
-            rows.append(list(row))
-        return rows
-
-    def arrays(self, rows: Words, length: int) -> dict[str, np.ndarray]:
-        """Returns int32 `word_ids` (B, length) and `character_ids` (B, length, C)."""
-        self.get_vocabularies()
-        words = np.zeros((len(rows), length), "int32")
-        characters = np.zeros((len(rows), length, self.word_length), "int32")
-        for b, row in enumerate(rows):
-            for t, word in enumerate(map(composed, row)):
-                words[b, t] = self.word_ids.get(word.lower(), UNKNOWN_ID)
-                ids = [self.character_ids.get(c, UNKNOWN_ID) for c in self._cut(word)]
-                characters[b, t, : len(ids)] = ids
-        return {"word_ids": words, "character_ids": characters}
-
-    def _cut(self, word):
-        if len(word) <= self.word_length:
-            return word
-        half = self.word_length // 2
-        return word[: self.word_length - half] + word[-half:]
-
-    def decode(self, ids: Iterable[int]) -> list[str]:
-        """Returns the tags of a row of ids."""
-        tags = self.get_vocabularies()["tags"]
-        return [tags[i] for i in ids]
-
-    def read_vocabularies(self, content: bytes, name: Any = TAGGER_FILE) -> None:
-        """Sets the vocabularies of a file's content; `name` is what an error calls it.
-
-        Raises:
-            ValueError: if it is not one that `TaggerPreprocessor.save_assets` wrote.
-        """
-        vocabularies = json.loads(content)
-        names = {"words", "characters", "tags"}
-        if not isinstance(vocabularies, dict) or set(vocabularies) != names:
-            raise ValueError(
-                f"{name} must hold words, characters and tags. "
-                f"Received: {str(vocabularies)[:60]}"
-            )
-        self.set_vocabularies(**vocabularies)
+    pieces = any(token.startswith("▁") for token in tokens)
+    pieces = pieces and not are_characters(tokens)
+    texts = []
+    for token in tokens:
+        text = token.replace("▁", " ").strip() or "␣"
+        continues = pieces and not token.startswith("▁") and text[0].isalnum()
+        texts.append(f"-{text}" if continues and not UNSPACED.match(text) else text)
+    return texts

@@ -20,7 +20,7 @@ from zoo.data.own.text_rows import (
     find_split,
 )
 from zoo.strings import counted
-from zoo.text.pieces import UNSPACED
+from zoo.text.word_splitting import UNSPACED
 
 HELD_OUT, SHARE = 1000, 0.05  # texts that are held out: at most, and of the unique ones
 LONGEST = 10_000  # characters of a text that is trained on

@@ -10,7 +10,7 @@ from zoo.backend import Tensor
 from zoo.checks import integer
 from zoo.decoding.beam import BeamSearch
 from zoo.decoding.beam_state import LOW
-from zoo.decoding.keras_decoding import label_log_probs
+from zoo.decoding.compiled import label_log_probs
 from zoo.decoding.search import longest_translation
 from zoo.images import check_shape
 from zoo.serving.export.image_graph import read_images

@@ -7,8 +7,13 @@ import sentencepiece
 
 from zoo.strings import replace_surrogates
 from zoo.text.translation_arrays import CaptionText, TranslationText
-from zoo.text.vocabulary import PromptText, SpecialIds, WordText, WordVocabulary
-from zoo.text.word_splitting import TaggingText
+from zoo.text.vocabulary import (
+    PromptText,
+    SpecialIds,
+    TaggingText,
+    WordText,
+    WordVocabulary,
+)
 
 
 class Pieces(SpecialIds):

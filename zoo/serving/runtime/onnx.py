@@ -38,8 +38,7 @@ from zoo.serving.runtime.onnx_sessions import (
     StepGraphs,
 )
 from zoo.strings import check_texts
-from zoo.text.vocabulary import WORDS_FILE
-from zoo.text.word_splitting import TAGGER_FILE
+from zoo.text.vocabulary import TAGGER_FILE, WORDS_FILE
 
 __all__ = ["Captioner", "Classifier", "LanguageModel", "Tagger", "Translator", "load"]
 
