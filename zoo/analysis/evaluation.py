@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from zoo.text.word_splitting import UNSPACED
+
 TaggedSentences = Sequence[Sequence[tuple[str, str]]]
 Example = dict[str, str]  # "source", "reference" and "output"
 
@@ -72,8 +74,6 @@ def corpus_scores(
 
 def _tokenizer(language, references):
     """The name of sacreBLEU's tokenisation for a language; see `corpus_scores`."""
-    from zoo.text.word_splitting import UNSPACED  # it imports Keras
-
     code = re.split("[-_]", language.lower())[0]
     if code in ("", "und"):
         text = "".join(several[0] for several in references)
