@@ -54,7 +54,7 @@ def test_every_section_has_its_figures():
     for line in (
         "by `python -m tools.papers.reproduce` at commit 0123abc",
         "| preset | BLEU, Multi30k: beam 1 | beam 2 | beam 5 | beam 12 |",
-        "| `luong_local` | 34.2 | 35.0 | 35.2 | 35.2 | 39.2 | 60.0 | 57.0 |",
+        "| `luong_local` | 34.2 | 35.0 | 35.2 | 35.2 | 39.2 |",
         "| multi30k | `luong_local` | 35.2 | 36.9 |",
         "| `lstmn_lm` | 106.5 | 108 |",
         "| `for_0` | 0.001302 | 0.190000 |",
