@@ -250,7 +250,8 @@ def align_ids(
         source or target only weights.
     """
     grid = getattr(model.backbone, "grid", None)  # of an image
-    widths = [math.prod(grid) if grid else len(x) for x in sources]
+    places = math.prod(grid) if grid else None
+    widths = [places or len(x) for x in sources]
     results: list[tuple[np.ndarray, ...]] = [
         (np.zeros((len(target), width), "float32"),)
         for target, width in zip(targets, widths, strict=True)
