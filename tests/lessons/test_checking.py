@@ -1,8 +1,5 @@
 """The right answer of every exercise is accepted; every mistake is caught by name."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -12,7 +9,6 @@ from zoo.lessons.checking import diagnose
 
 pytestmark = pytest.mark.backend_free
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 MISTAKES = [(name, text) for name, e in EXERCISES.items() for text in e.mistakes]
 
 
@@ -28,17 +24,6 @@ def test_a_mistake_is_caught_with_its_explanation(name, explanation):
     exercise = EXERCISES[name]
     mistake = exercise.answer(exercise.mistakes[explanation])
     assert diagnose(exercise, mistake) == explanation
-
-
-def test_every_equation_of_the_papers_pages_has_an_exercise():
-    pages = sorted(Path(ROOT, "docs", "papers").glob("*.md"))
-    page = "\n".join(path.read_text("utf-8") for path in pages)
-    rows = re.findall(r"^\| (.*?) \| `", page, re.MULTILINE)
-    assert len(rows) > 60
-    # The page has them typeset, an exercise in plain signs.
-    others = ("beam.", "training.", "reading.")
-    of_papers = (e for name, e in EXERCISES.items() if not name.startswith(others))
-    assert len({exercise.equation for exercise in of_papers}) == len(rows)
 
 
 def test_sizes_are_unequal_and_differ_between_draws():

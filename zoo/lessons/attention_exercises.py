@@ -51,18 +51,6 @@ bahdanau.query: asked with s_{i-1}
   concatenate([s[1:], s_0[None]])  # s_{i+1} doesn't exist yet.
   np.repeat(s_0[None], len(s), 0)  # s_0 is the first query alone.
 
-bahdanau.candidate: s_i = GRU([y_{i-1} E; c_i], s_{i-1})
-  Write the candidate s~; W reads the word e and the context c, in this order, and r is
-    the reset gate.
-  e: m, c: k, s: n, r: gates n, W: m+k n, U: n n -> n
-  tanh(e @ W[:len(e)] + c @ W[len(e):] + r * s @ U)
-  tanh(concatenate([c, e]) @ W + r * s @ U) # the word comes first, then the context: [y
-    E; c].
-  tanh(e @ W[:len(e)] + r * s @ U)  # the context is missing.
-  tanh(concatenate([e, c]) @ W + r * (s @ U)) # r comes before U: (r * s) U, not r * (s
-    U).
-  tanh(concatenate([e, c]) @ W + s @ U)  # the reset gate is missing.
-
 bahdanau.update: s_i = (1 - z) * s_{i-1} + z * s~
   Write the new state s_i.
   z: gates n, s: n, s_tilde: n -> n
@@ -148,24 +136,6 @@ xu.doubly_stochastic: λ Σ_i (1 - Σ_t α_ti)² (14)
   np.square(1 - alpha.sum(0)).mean()  # the outer sum over i is no mean.
   (1 - np.square(alpha.sum(0))).sum()  # (1 - Σ α)², not 1 - (Σ α)².
 
-xu.start: c_0, h_0 = f(mean_i a_i)
-  Write h_0, where f is tanh of a product with W.
-  a: S m, W: m n -> n
-  tanh(sum(a) / len(a) @ W)
-  tanh(a.sum(0) @ W)  # f reads the mean of the annotations, not their sum.
-  tanh(a[-1] @ W)  # f reads the mean of the annotations, not the last one.
-  tanh(a @ W).mean(0)  # the mean comes before f: f(mean a), not mean f(a).
-  a.mean(0) @ W  # tanh is missing.
-
-xu.readout: y_{t-1} E + h_t L_h + z_t L_z, then L_o (7)
-  Write the logits; e is y_{t-1} E.
-  e: m, h: n, z: k, L_h: n m, L_z: k m, L_o: m V -> V
-  (e + h @ L_h + z @ L_z) @ L_o
-  (e + h @ L_h) @ L_o  # L_z z_t is missing.
-  (h @ L_h + z @ L_z) @ L_o  # y_{t-1} E is missing.
-  (e + z @ L_z) @ L_o  # L_h h_t is missing.
-  tanh(e + h @ L_h + z @ L_z) @ L_o  # there is no tanh before L_o.
-
 lstmn.score: a_i = v · tanh(h_i W_h + x_t W_x + h~_{t-1} W_h~)
   Write the scores of all earlier words; h holds their h_i.
   h: S n, x: m, h_tilde: n, W_h: n k, W_x: m k, W_h_tilde: n k, v: k -> S
@@ -211,21 +181,6 @@ lstmn.cell: c_t = r * α~ + f * c~ + i * ĉ
   f * c_tilde + i * c_hat  # r * α~, the source's part, is missing.
   r * alpha + i * c_tilde + f * c_hat  # f and i have changed places.
 
-lstmn.output: h_t = o * tanh(c_t)
-  Write h_t of the gate o.
-  o: gates n, c: n -> n
-  o * tanh(c)
-  o * c  # tanh is missing.
-  tanh(o * c)  # the gate is outside: o * tanh(c), not tanh(o * c).
-  sigmoid(o) * tanh(c)  # o is a gate's value already.
-
-lstmn.skip: skip connections: layer k + 1 reads [h_t; x_t]
-  Write what layer k + 1 reads.
-  h: n, x: m -> n+m
-  concatenate([h, x])
-  concatenate([x, h])  # the order is [h_t; x_t].
-  h  # the words are missing: h_t alone is the stack without skips.
-
 luong.feeding: input feeding: the first LSTM reads [y_{t-1} E; h~_{t-1}]
   Write the product of W with the first LSTM's input; e is y_{t-1} E, h_tilde h~_{t-1}
     and h the LSTM's own h_{t-1}.
@@ -264,14 +219,6 @@ luong.attentional: h~_t = tanh([c_t; h_t] W_c) (5)
   concatenate([c, h]) @ W_c  # tanh is missing.
   tanh(c @ W_c[:len(c)])  # h_t is missing.
   tanh(h @ W_c[len(c):])  # c_t is missing.
-
-luong.output: p(y_t) = softmax(h~_t W_s) (6)
-  Write the distribution over the V words.
-  h_tilde: n, h: n, W_s: n V -> V
-  softmax(h_tilde @ W_s)
-  softmax(h @ W_s)  # the output reads h~_t, not h_t.
-  h_tilde @ W_s  # the softmax is missing.
-  sigmoid(h_tilde @ W_s)  # the words share a distribution: no σ.
 
 luong.dot: dot: h_t · h_s
   Write the scores of every decoder state for every source position.

@@ -16,14 +16,6 @@ birnn.backward: hf_t = tanh(x_t W_f + hf_{t-1} U_f + b_f), hb_t likewise from hb
     hb_{T+1} = 0.5, not from 0.
   chain((x @ W_b)[::-1], U_b, 0 * b_b + 0.5)[::-1]  # b_b is missing.
 
-birnn.start: hf_0 = hb_{T+1} = 0.5
-  Write the first state hf_1.
-  x_1: m, W_f: m n, U_f: n n, b_f: n -> n
-  tanh(x_1 @ W_f + 0.5 * U_f.sum(0) + b_f)
-  tanh(x_1 @ W_f + b_f)  # hf_0 is 0.5 here, not 0.
-  tanh(x_1 @ W_f + 0.5 + b_f)  # hf_0 goes through U_f.
-  tanh(x_1 @ W_f + U_f.sum(0) + b_f)  # hf_0 is 0.5, not 1.
-
 birnn.output: y_t = V_f hf_t + V_b hb_t + c
   Write the outputs y_1 … y_T.
   hf: T n, hb: T n, V_f: n k, V_b: n k, c: k -> T k
@@ -34,15 +26,6 @@ birnn.output: y_t = V_f hf_t + V_b hb_t + c
     chain.
   hf @ V_f + hb[::-1] @ V_b + c # y_t reads hb_t: the states stand in the order of time
     already.
-
-lstm.net: net inputs of gates and candidate: x_t W + h_{t-1} U + b
-  Write the net inputs of all gates and of the candidate, beside each other.
-  x: m, h: n, W: m 4*n, U: n 4*n, b: 4*n -> 4*n
-  x @ W + h @ U + b
-  x @ W + b  # h_{t-1} U is missing.
-  h @ U + b  # x_t W is missing.
-  x @ W + h @ U  # b is missing.
-  sigmoid(x @ W + h @ U + b)  # a net input comes before σ and tanh.
 
 lstm.forget: 2000: f_t * s_{t-1}
   Write what is left of the old cell state; f is the gate's net input.
@@ -80,14 +63,6 @@ lstm.output: c_out_t = out_t * h(s_t)
   tanh(sigmoid(o) * s)  # the gate is outside h: out_t * h(s_t).
   tanh(o) * tanh(s)  # out_t is σ of its net input, not tanh.
 
-lstm.squash: g: logistic in (-2, 2); h: in (-1, 1)
-  Write g, the logistic function stretched to (-2, 2).
-  x: n -> n
-  4 * sigmoid(x) - 2
-  2 * sigmoid(x) - 1  # this is h, in (-1, 1).
-  4 * sigmoid(x)  # this lies in (0, 4): subtract 2.
-  2 * tanh(x)  # 2 tanh(x) is too steep: it is tanh of x / 2.
-
 cho.gate: r = σ(x W_r + h U_r), z = σ(x W_z + h U_z) (5, 6)
   Write the reset gate r.
   x: m, h: n, W_r: m n, U_r: n n -> n
@@ -120,14 +95,6 @@ cho.context: c = tanh(h_N V), h'_0 = tanh(c V')
   tanh(tanh(h.mean(0) @ V) @ V_prime)  # c reads h_N, not the mean.
   tanh(h[-1] @ V @ V_prime)  # the inner tanh is missing.
 
-cho.context_gate: decoder: + c C_z, + c C_r in the gates
-  Write the decoder's update gate z'.
-  e: m, h: n, c: k, W_z: m n, U_z: n n, C_z: k n -> n
-  sigmoid(e @ W_z + h @ U_z + c @ C_z)
-  sigmoid(e @ W_z + h @ U_z)  # c C_z, the context, is missing.
-  sigmoid(e @ W_z + h @ U_z) + c @ C_z  # c C_z belongs inside σ.
-  sigmoid(e @ W_z + c @ C_z)  # h' U_z is missing.
-
 cho.context_candidate: decoder: h~' = tanh(e W' + r' * (h' U' + c C))
   Write the decoder's candidate h~'.
   e: m, h: n, c: k, r: gates n, W: m n, U: n n, C: k n -> n
@@ -136,15 +103,6 @@ cho.context_candidate: decoder: h~' = tanh(e W' + r' * (h' U' + c C))
   tanh(e @ W + r * h @ U + r * (c @ C)) # here r' comes after U': r' * (U' h'), not U'
     (r' * h').
   tanh(r * (e @ W + h @ U + c @ C))  # r' doesn't gate the word.
-
-cho.first_word: e(y_0) = 0
-  Write the word vectors of y, zeros for the start token, whose id is 2.
-  y: ids<V T, E: V m -> T m
-  E[y] * (y != 2)[:, None]
-  E[y]  # the start token's vector is 0, not its row of E.
-  E[y] * (y == 2)[:, None]  # only the start token is 0.
-  E[y] * (arange(len(y)) > 0)[:, None] # the start token is told by its id, not by its
-    place.
 
 cho.maxout: s = maxout(h' O_h + e O_y + c O_c)
   Write s: of the sum's values 1 and 2, 3 and 4, … the larger one.
@@ -157,14 +115,6 @@ cho.maxout: s = maxout(h' O_h + e O_y + c O_c)
   sum((net.reshape(-1, 2).max(1) for net in (h @ O_h, e @ O_y, c @ O_c))) # the maximum
     comes after the sum, not before.
   (h @ O_h + e @ O_y).reshape(-1, 2).max(1)  # c O_c is missing.
-
-cho.softmax: p(y) = softmax(s G_r G_l)
-  Write the distribution over the V words.
-  s: j, G_r: j k, G_l: k V -> V
-  softmax(s @ G_r @ G_l)
-  s @ G_r @ G_l  # the softmax is missing.
-  exp(s @ G_r @ G_l)  # exp alone doesn't sum to 1.
-  softmax(tanh(s @ G_r) @ G_l)  # between G_r and G_l there is no tanh.
 
 seq2seq.encoder: v = all layers' final (h, c) over x_S … x_1
   Write v of one layer of a plain net, h = tanh(x W + h U), from 0.
@@ -183,13 +133,4 @@ seq2seq.decoder: h_t = LSTM stack(y_{t-1} E, h_{t-1}), started from v
     is to write.
   chain(E[y[:-1]] @ W, U, 0 * v)  # the decoder starts from v, not from 0.
   tanh(E[y[:-1]] @ W + v @ U)  # h_t reads h_{t-1}, not v again.
-
-seq2seq.softmax: p(y_t) = softmax(h_t W) (1)
-  Write the distribution over the V words at each step.
-  h: T n, W: n V -> T V
-  softmax(h @ W)
-  softmax(h @ W, axis=0)  # the softmax goes over the words, not steps.
-  exp(h @ W) / exp(h @ W).sum() # the softmax goes over the words of each step, not over
-    all at once.
-  sigmoid(h @ W)  # the words share a distribution: no σ.
 """
