@@ -9,16 +9,13 @@ from zoo.backend import Tensor
 from zoo.checks import integer, positive
 from zoo.ids import END_ID, START_ID
 from zoo.strings import describe, read_texts
-from zoo.text.graph import mappable
 from zoo.text.rows import bucket, framed, pad_rows, python_ids
-from zoo.text.tokenizer import Tokenizer, TokenizerByBackbone
+from zoo.text.tokenizer import Tokenizer
 from zoo.text.translation_arrays import CaptionText, TranslationText
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class TranslatorPreprocessor(
-    TokenizerByBackbone, TranslationText, keras_hub.models.Seq2SeqLMPreprocessor
-):
+class TranslatorPreprocessor(TranslationText, keras_hub.models.Seq2SeqLMPreprocessor):
     """Converts strings to the ids that a translator reads, and ids back to strings.
 
     Called with `{"source": strings, "target": strings}`, it returns `(x, y,
@@ -30,8 +27,7 @@ class TranslatorPreprocessor(
     - `y`, int32 `(B, target_length)`: the target's pieces, then the end token;
     - `sample_weight`, float32 `(B, target_length)`: 1 where `y` is real, 0 on padding.
 
-    They are NumPy arrays (in a `tf.data` map, tensors), padded with 0. A single string
-    each gives no batch axis.
+    They are NumPy arrays, padded with 0. A single string each gives no batch axis.
 
     The other methods serve translation (`encode`, `decode`, `pieces`) and KerasHub's
     `generate`.
@@ -94,7 +90,6 @@ class TranslatorPreprocessor(
         }
 
     # === Training ===
-    @mappable
     def call(
         self, x: dict[str, Any], y: None = None, sample_weight: None = None
     ) -> Any:
@@ -197,9 +192,7 @@ def _training_arrays(inputs, rows, length, single):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class CaptionPreprocessor(
-    TokenizerByBackbone, CaptionText, keras_hub.models.Preprocessor
-):
+class CaptionPreprocessor(CaptionText, keras_hub.models.Preprocessor):
     """Converts images and captions to what a captioner reads, and ids to captions.
 
     Called with `{"image": images, "caption": strings}`, it returns `(x, y,

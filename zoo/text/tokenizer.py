@@ -221,23 +221,3 @@ def _explain(message, vocabulary_size, texts):
     else:
         rule = f"SentencePiece cannot train on these {len(texts)} texts: {message}"
     return f"{rule}. Received: vocabulary_size={vocabulary_size!r}"
-
-
-class TokenizerByBackbone:
-    """A preprocessor whose tokenizer KerasHub finds by its backbone.
-
-    `keras_hub.tokenizers.Tokenizer.from_preset` looks for the registered tokenizer of a
-    preset's backbone. Each of zoo's tokenizers serves many: they get one of this kind
-    each, registered as `LuongTokenizer` and the like.
-    """
-
-    backbone_cls: Any
-    tokenizer_cls: Any
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if cls.backbone_cls is not None:
-            name = f"{cls.backbone_cls.__name__}Tokenizer"
-            body = {"backbone_cls": cls.backbone_cls, "__module__": cls.__module__}
-            made = type(name, (cls.tokenizer_cls,), body)
-            keras.saving.register_keras_serializable(package="zoo")(made)

@@ -15,9 +15,7 @@ from zoo.backend import Tensor
 from zoo.checks import integer
 from zoo.ids import END_ID
 from zoo.strings import composed, plain_texts, read_texts
-from zoo.text.graph import mappable
 from zoo.text.rows import cut_rows, framed, pad_rows, python_ids
-from zoo.text.tokenizer import TokenizerByBackbone
 from zoo.text.vocabulary import (
     TAGGER_FILE,
     WORDS_FILE,
@@ -92,7 +90,7 @@ class WordTokenizer(WordVocabulary, keras_hub.tokenizers.Tokenizer):
         return {**super().get_config(), "lowercase": self.lowercase}
 
 
-class _OfWords(TokenizerByBackbone, keras_hub.models.Preprocessor):
+class _OfWords(keras_hub.models.Preprocessor):
     """A preprocessor with a `WordTokenizer` and a length from `least`."""
 
     tokenizer_cls = WordTokenizer
@@ -107,10 +105,6 @@ class _OfWords(TokenizerByBackbone, keras_hub.models.Preprocessor):
         length = integer("sequence_length", sequence_length, self.least)
         super().__init__(tokenizer, sequence_length=length, **kwargs)
         self.built = True  # there are no weights
-
-    def build(self, input_shape: Any = None) -> None:
-        """Does nothing: there are no weights."""
-        self.built = True
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -147,7 +141,6 @@ class WordPreprocessor(_OfWords, PromptText, keras_hub.models.CausalLMPreprocess
     ) -> None:
         super().__init__(tokenizer, sequence_length, **kwargs)
 
-    @mappable
     def call(self, x: Any, y: None = None, sample_weight: None = None) -> Any:
         """Returns `(x, y, sample_weight)` for `fit`; see the class."""
         texts, single = read_texts(x, "x")
@@ -181,12 +174,6 @@ class WordPreprocessor(_OfWords, PromptText, keras_hub.models.CausalLMPreprocess
             return self.written(ids, mask)
         return [self.written(*row) for row in zip(ids, mask, strict=True)]
 
-    def get_config(self) -> dict[str, Any]:
-        """Returns the constructor's arguments."""
-        config = super().get_config()
-        # The class fixes these.
-        return {k: v for k, v in config.items() if not k.startswith("add_")}
-
 
 @keras.saving.register_keras_serializable(package="zoo")
 class SentimentPreprocessor(
@@ -219,7 +206,6 @@ class SentimentPreprocessor(
     ) -> None:
         super().__init__(tokenizer, sequence_length, **kwargs)
 
-    @mappable
     def call(self, x: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Returns inputs, or `(x, y, sample_weight)` for `fit`; see the class."""
         labels = y if isinstance(y, (list, tuple)) else [y]
@@ -314,7 +300,6 @@ class TaggerPreprocessor(TaggingText, keras_hub.models.Preprocessor):
         )
 
     # === Sentences ===
-    @mappable
     def call(self, x: Any, y: Any = None, sample_weight: None = None) -> Any:
         """Returns the ids of sentences `x`; with tags `y`, also labels and weights."""
         if sample_weight is not None:
