@@ -53,7 +53,6 @@ def test_the_examples_of_own_data_run_one_after_the_other(tmp_path, monkeypatch)
         exec(compile(text, "docs/own_data.md", "exec"), scope)
     assert published == [("hf://you/formal", "formal")]
     assert (tmp_path / "formal" / "task.json").is_file()
-    assert (tmp_path / "formal.lora.h5").is_file()
 
 
 PROGRAM, MODULE = examples("docs/from_pytorch.md")

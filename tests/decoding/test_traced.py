@@ -116,15 +116,16 @@ def test_each_shape_is_traced_once_and_weights_are_those_of_the_call(traces):
     assert len(traces) == 4
 
 
-def test_lora_and_other_objects_are_not_traced(traces, monkeypatch):
+def test_a_layer_with_lora_is_traced_and_another_object_is_not(traces, monkeypatch):
     model, search = make(), BeamSearch(2)
-    model.backbone.enable_lora(2)
+    before = search_ids(model, IDS, search, 9)
+    model.backbone.enable_lora(2, ["W_s"])
     rng = np.random.default_rng(1)
     for variable in model.trainable_variables:  # B is 0 at first
         variable.assign(rng.normal(size=variable.shape))
-    assert not can_trace(model) and not can_trace(object())
+    assert can_trace(model) and not can_trace(object())
     found = search_ids(model, IDS, search, 9)
-    assert not traces
+    assert len(traces) == 2 and found != before
     assert found == plain(search_ids, monkeypatch)(model, IDS, search, 9)
 
 

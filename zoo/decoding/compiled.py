@@ -18,7 +18,6 @@ from keras import ops, tree
 
 from zoo.backend import Tensor, trace, usable_cores
 from zoo.decoding.batch_decoding import in_threads
-from zoo.layers.lora import merged_lora
 
 MAX_BATCHES = 8  # in memory at a time
 _TRACING = threading.Lock()  # batches may run in several threads
@@ -47,8 +46,6 @@ def compiled(
 
 
 def _compile(model, function):
-    if any(variable.name.startswith("lora_") for variable in model.variables):
-        function = _share_lora_sums(model, function)
     # A partial, since TensorFlow counts the programs of one function as retracings.
     function = functools.partial(function)
     backend = keras.backend.backend()
@@ -80,18 +77,6 @@ def _compile(model, function):
         return [ops.convert_to_numpy(output) for output in outputs]
 
     return program
-
-
-def _share_lora_sums(model, function):
-    """The function, whose steps share the sums of LoRA's matrices."""
-    members = getattr(model, "models", [model])  # of an ensemble
-    layers = [layer for member in members for layer in member._flatten_layers()]
-
-    def shared(*arrays, **named):
-        with merged_lora(layers):
-            return function(*arrays, **named)
-
-    return shared
 
 
 def label_log_probs(logits: Tensor, labels: Tensor) -> Tensor:
@@ -160,14 +145,10 @@ def _cores():
 def can_trace(model: Any) -> bool:
     """Returns whether the steps of a search with a model can be traced.
 
-    Those of a user's own object without Keras variables can't, nor those of a model
-    with LoRA, whose sums are computed before a search.
+    Those of a user's own object without Keras variables can't.
     """
     variables = getattr(model, "variables", ())
-    return bool(variables) and all(
-        isinstance(variable, keras.Variable) and not variable.name.startswith("lora_")
-        for variable in variables
-    )
+    return bool(variables) and all(isinstance(x, keras.Variable) for x in variables)
 
 
 def traced(

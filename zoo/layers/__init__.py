@@ -15,6 +15,7 @@ from zoo.layers.cells import (
     logistic_1,
     logistic_2,
 )
+from zoo.layers.configured import PerGate
 from zoo.layers.context_decoder import (
     ContextCell,
     ContextDecoder,
@@ -22,7 +23,6 @@ from zoo.layers.context_decoder import (
 )
 from zoo.layers.hard_attention import HardAttention
 from zoo.layers.image_encoder import ImageEncoder
-from zoo.layers.initializers import PerGate
 from zoo.layers.local_attention import LocalMonotonicAttention, LocalPredictiveAttention
 from zoo.layers.lstmn_cell import LSTMNCell
 from zoo.layers.lstmn_stack import LSTMN

@@ -11,7 +11,7 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.layers.configured import Configured, Initializer, Size
+from zoo.layers.configured import ConfiguredLayer, Initializer, Size, add_variable
 from zoo.layers.functional import (
     linear,
     masked_softmax,
@@ -19,8 +19,6 @@ from zoo.layers.functional import (
     real_positions,
     take_last,
 )
-from zoo.layers.initializers import add_variable
-from zoo.layers.lora import LoRALayer
 from zoo.layers.scores import AdditiveScore, ConcatScore, make_score
 
 
@@ -35,7 +33,7 @@ def with_keys(
     return memory, layer.project(memory)
 
 
-class MemoryLayer(Configured, keras.layers.Layer):
+class MemoryLayer(ConfiguredLayer):
     """Base class of the layers called as `layer(inputs, memory, …, mask=None)`.
 
     `mask` is the memory's; Keras would take it for that of the first argument, so it
@@ -256,7 +254,7 @@ class MultiplicativeAttention(_GlobalAttention):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class LocationAttention(LoRALayer, Attention):
+class LocationAttention(Attention):
     """Luong et al. 2015, equation 8: a_t = softmax(h_t W_a).
 
     The weights depend on the decoder state alone. Entry s belongs to the real position
@@ -278,8 +276,6 @@ class LocationAttention(LoRALayer, Attention):
         >>> weights.shape
         (2, 5)
     """
-
-    matrices = ("W_a",)
 
     def __init__(
         self,

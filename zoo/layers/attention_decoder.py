@@ -9,7 +9,7 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.layers.attention import MemoryLayer, with_keys
 from zoo.layers.cells import ZooCell, as_list
-from zoo.layers.configured import Initializer, Size
+from zoo.layers.configured import Initializer, Size, add_variable
 from zoo.layers.fast_loops.decoder_loop import run_decoder
 from zoo.layers.functional import (
     cast_weights,
@@ -18,8 +18,6 @@ from zoo.layers.functional import (
     linear,
     read_mask,
 )
-from zoo.layers.initializers import add_variable
-from zoo.layers.lora import LoRALayer
 
 
 class DecoderCell(MemoryLayer):
@@ -139,7 +137,7 @@ class Decoder(MemoryLayer):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class AttentionCell(LoRALayer, DecoderCell):
+class AttentionCell(DecoderCell):
     """One step of a recurrent decoder with attention (Luong et al. 2015, section 3).
 
     The order is h_t → a_t → c_t → h~_t: the cells make h_t; attention, queried with
@@ -193,7 +191,6 @@ class AttentionCell(LoRALayer, DecoderCell):
         ((2, 8), (2, 5))
     """
 
-    matrices = ("W_c",)
     units: int
     W_c: Any
 

@@ -8,6 +8,7 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.checks import one_of
+from zoo.layers.configured import DrawnInFloat32
 from zoo.layers.fast_loops.time_loop import NO_LOOP, TimeLoop
 from zoo.layers.functional import (
     cast_weights,
@@ -16,7 +17,6 @@ from zoo.layers.functional import (
     linear,
     to_float32,
 )
-from zoo.layers.lora import LoRALayer
 
 
 def as_list(states: list[Tensor]) -> list:
@@ -24,10 +24,8 @@ def as_list(states: list[Tensor]) -> list:
     return list(states) if isinstance(states, (list, tuple)) else [states]
 
 
-class ZooCell(LoRALayer):
+class ZooCell(DrawnInFloat32):
     """Base of zoo's cells, whose `call` casts by itself and may be called directly."""
-
-    matrices = ("kernel", "recurrent_kernel")
 
     def __init__(self, units: int, *args: Any, **kwargs: Any) -> None:
         for name in ("dropout", "recurrent_dropout"):

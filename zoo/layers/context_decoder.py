@@ -9,11 +9,10 @@ from zoo.backend import Shape, Tensor
 from zoo.layers.attention import Attention, with_keys
 from zoo.layers.attention_decoder import Decoder, DecoderCell
 from zoo.layers.cells import GRUCell, LSTMCell
-from zoo.layers.configured import Configured, Initializer, instance
+from zoo.layers.configured import ConfiguredLayer, Initializer, instance
 from zoo.layers.fast_loops.cell_loop import make_loop_step
 from zoo.layers.fast_loops.time_loop import NO_LOOP, TimeLoop
 from zoo.layers.functional import cast_weights, columns, linear
-from zoo.layers.initializers import in_float32
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -86,8 +85,8 @@ class ContextCell(DecoderCell):
         if not self.attention.built:
             self.attention.build((None, self.output_size), memory_shape)
         if self.gate:
-            draw = in_float32(self.kernel_initializer, self.variable_dtype)
-            self.w_beta = self.add_weight((self.output_size, 1), draw, name="w_beta")
+            shape, draw = (self.output_size, 1), self.kernel_initializer
+            self.w_beta = self.add_weight(shape, draw, name="w_beta")
             self.b_beta = self.add_weight((1,), "zeros", name="b_beta")
         self.built = True
 
@@ -191,7 +190,7 @@ class ContextDecoder(Decoder):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class FixedContextDecoder(Configured, keras.layers.Layer):
+class FixedContextDecoder(ConfiguredLayer):
     """Runs a cell over target sequences with one context per sentence.
 
     The context is a further input at every step: s_i = cell([x_i; c], s_{i-1}).

@@ -7,11 +7,11 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.checks import positive
-from zoo.layers.configured import Configured
+from zoo.layers.configured import ConfiguredLayer
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class ImageEncoder(Configured, keras.layers.Layer):
+class ImageEncoder(ConfiguredLayer):
     """Reads images into the annotation vectors a_i of Xu et al. 2015, section 3.1.1.
 
     Blocks of a 3 × 3 convolution, rectified units and a 2 × 2 maximum, as in the net

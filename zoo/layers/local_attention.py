@@ -13,7 +13,7 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.checks import integer
 from zoo.layers.attention import Attention, weighted_sum
-from zoo.layers.configured import Initializer, Size
+from zoo.layers.configured import Initializer, Size, add_variable
 from zoo.layers.functional import (
     gather_rows,
     linear,
@@ -22,8 +22,6 @@ from zoo.layers.functional import (
     real_positions,
     take_last,
 )
-from zoo.layers.initializers import add_variable
-from zoo.layers.lora import LoRALayer
 from zoo.layers.scores import make_score
 
 
@@ -175,7 +173,7 @@ class LocalMonotonicAttention(_LocalAttention):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class LocalPredictiveAttention(LoRALayer, _LocalAttention):
+class LocalPredictiveAttention(_LocalAttention):
     """Luong et al. 2015, section 3.2, "local-p": equations 9 and 10.
 
     p_t = S · sigmoid(v_p · tanh(h_t W_p)); the window is centred on floor(p_t), kept
@@ -202,8 +200,6 @@ class LocalPredictiveAttention(LoRALayer, _LocalAttention):
         >>> weights.shape
         (1, 3, 9)
     """
-
-    matrices = ("W_p",)
 
     def __init__(
         self,

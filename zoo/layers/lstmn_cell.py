@@ -7,7 +7,7 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.layers.attention import weighted_sum
-from zoo.layers.configured import Configured, Initializer, Size
+from zoo.layers.configured import ConfiguredLayer, Initializer, Size, clone_initializer
 from zoo.layers.functional import (
     cast_weights,
     columns,
@@ -16,8 +16,6 @@ from zoo.layers.functional import (
     masked_softmax,
     scan,
 )
-from zoo.layers.initializers import clone_initializer
-from zoo.layers.lora import LoRALayer, merged_lora
 
 
 class LSTMNState(NamedTuple):
@@ -33,7 +31,7 @@ class LSTMNState(NamedTuple):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
+class LSTMNCell(ConfiguredLayer):
     """One step of Cheng, Dong & Lapata 2016, section 3.2.
 
     All past hidden states h_i and memories c_i stay on two tapes:
@@ -86,14 +84,6 @@ class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
         >>> h.shape, c.shape
         ((2, 4), (2, 4))
     """
-
-    matrices = (
-        "kernel",
-        "recurrent_kernel",
-        "context_kernel",
-        *("W_h", "W_x", "W_htilde", "W_gamma", "W_q"),
-        *("W_xgamma", "W_gammatilde", "W_r"),
-    )
 
     def __init__(
         self,
@@ -289,8 +279,7 @@ class LSTMNCell(Configured, LoRALayer, keras.layers.Layer):
             return (found if keep is None else ops.where(keep, found, 0.0)), state
 
         rows = ops.concatenate([x, *flags], axis=-1)
-        with merged_lora([self]):  # once, and not at each step
-            outputs, state = scan(step, rows, self.make_states(*size, initial))
+        outputs, state = scan(step, rows, self.make_states(*size, initial))
         h, c = columns(outputs, 0, n), columns(outputs, n, 2 * n)
         weights = outputs[..., 2 * n :] if return_weights else None
         return h, c, weights, [state.h, state.c]

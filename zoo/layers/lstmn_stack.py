@@ -6,14 +6,19 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.layers.configured import Configured, Initializer, Rate, Size
+from zoo.layers.configured import (
+    ConfiguredLayer,
+    Initializer,
+    Rate,
+    Size,
+    clone_initializer,
+)
 from zoo.layers.functional import read_mask
-from zoo.layers.initializers import clone_initializer
 from zoo.layers.lstmn_cell import LSTMNCell
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class LSTMN(Configured, keras.layers.Layer):
+class LSTMN(ConfiguredLayer):
     """A stack of `LSTMNCell` layers over sequences (Cheng, Dong & Lapata 2016).
 
     Layer k + 1 reads h_t of layer k and, by a skip connection (Graves 2013), x_t; its

@@ -6,14 +6,12 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.layers.configured import Configured, Initializer, Size
+from zoo.layers.configured import ConfiguredLayer, Initializer, Size, add_variable
 from zoo.layers.functional import cast_weights, linear
-from zoo.layers.initializers import add_variable
-from zoo.layers.lora import LoRALayer
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class MaxoutReadout(Configured, LoRALayer, keras.layers.Layer):
+class MaxoutReadout(ConfiguredLayer):
     """Deep output with one maxout layer (Bahdanau et al. 2015, appendix A.2.2).
 
         t~ = s U_o + y E V_o + c C_o + b_o       2 l values
@@ -45,8 +43,6 @@ class MaxoutReadout(Configured, LoRALayer, keras.layers.Layer):
         >>> MaxoutReadout(5)(state, word, context).shape
         (2, 7, 5)
     """
-
-    matrices = ("U_o", "V_o", "C_o")
 
     def __init__(
         self,

@@ -7,16 +7,21 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell
-from zoo.layers.configured import Configured, Initializer, Rate, Size
+from zoo.layers.configured import (
+    ConfiguredLayer,
+    Initializer,
+    Rate,
+    Size,
+    clone_initializer,
+)
 from zoo.layers.fast_loops.cell_loop import run_cell
 from zoo.layers.functional import join, read_mask
-from zoo.layers.initializers import clone_initializer
 
 CELLS = {"lstm": LSTMCell, "gru": GRUCell, "rnn": SimpleRNNCell}
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class RecurrentStack(Configured, keras.layers.Layer):
+class RecurrentStack(ConfiguredLayer):
     """A stack of recurrent layers with dropout on the input of each.
 
     See Zaremba et al. 2014.

@@ -15,13 +15,11 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.checks import one_of
-from zoo.layers.configured import Configured, Initializer, Size
+from zoo.layers.configured import ConfiguredLayer, Initializer, Size, add_variable
 from zoo.layers.functional import cast_weights, linear, to_float32
-from zoo.layers.initializers import add_variable
-from zoo.layers.lora import LoRALayer
 
 
-class Score(Configured, keras.layers.Layer):
+class Score(ConfiguredLayer):
     """Base class: `scores = score(query, score.project(memory))`.
 
     A part of the attention layers; used alone, it is built first by
@@ -98,14 +96,12 @@ class ScaledDotScore(DotScore):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class GeneralScore(LoRALayer, DotScore):
+class GeneralScore(DotScore):
     """h_t · (h_s W_a) (Luong et al. 2015, section 3.1, "general").
 
     `W_a` has shape `(d_m, d)`: it maps the memory into the query's space, and is
     the paper's matrix transposed, whose vectors are columns.
     """
-
-    matrices = ("W_a",)
 
     def __init__(
         self, kernel_initializer: Initializer = "glorot_uniform", **kwargs: Any
@@ -153,13 +149,11 @@ class _TanhScore(Score):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class AdditiveScore(LoRALayer, _TanhScore):
+class AdditiveScore(_TanhScore):
     """v_a · tanh(s W_a + h_j U_a) (Bahdanau et al. 2015, appendix A.1.2).
 
     `W_a` has shape `(d, units)`, `U_a` `(d_m, units)`.
     """
-
-    matrices = ("W_a", "U_a")
 
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         units = self.units or query_shape[-1]
@@ -178,15 +172,13 @@ class AdditiveScore(LoRALayer, _TanhScore):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class ConcatScore(LoRALayer, _TanhScore):
+class ConcatScore(_TanhScore):
     """v_a · tanh([h_t; h_s] W_a) (Luong et al. 2015, section 3.1, "concat").
 
     `W_a` has shape `(d + d_m, units)`, the query's rows first. The authors' code
     fixes the source half to the identity, which their footnote admits; here it is
     learned, as the equation says.
     """
-
-    matrices = ("W_a",)
 
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         self.query_size = query_shape[-1]
@@ -223,6 +215,6 @@ def make_score(
     cls = SCORES[one_of("score", score, SCORES)]
     if issubclass(cls, _TanhScore):
         options["vector_initializer"] = initializer
-    if "W_a" in getattr(cls, "matrices", ()):
+    if issubclass(cls, (GeneralScore, _TanhScore)):
         options["kernel_initializer"] = initializer
     return cls(**options)

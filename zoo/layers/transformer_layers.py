@@ -8,9 +8,15 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.layers.attention import MemoryLayer, with_keys
-from zoo.layers.configured import Configured, Initializer, Rate, Size
+from zoo.layers.configured import (
+    ConfiguredLayer,
+    Initializer,
+    Rate,
+    Size,
+    clone_initializer,
+    in_float32,
+)
 from zoo.layers.functional import flatten_leading, masked_softmax, read_mask, saturate
-from zoo.layers.initializers import clone_initializer, in_float32
 
 
 def sinusoids(positions: Tensor, size: int, dtype: str = "float32") -> Tensor:
@@ -168,7 +174,7 @@ class MultiHeadAttention(MemoryLayer):
         return tuple(query_shape), (batch, self.num_heads, time, memory_shape[1])
 
 
-class _TransformerLayer(Configured, keras.layers.Layer):
+class _TransformerLayer(ConfiguredLayer):
     """Sub-layers with residual connections, layer normalisation and dropout."""
 
     names: tuple[str, ...] = ()  # of sub-layers, attentions first

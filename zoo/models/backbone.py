@@ -4,17 +4,14 @@ import re
 from pathlib import Path
 from typing import Any
 
-import h5py
 import keras
 import keras_hub
 from keras import ops
 
 from zoo.backend import Tensor
 from zoo.checks import positive
-from zoo.files import StrPath
 from zoo.layers.configured import Configured
 from zoo.layers.functional import cast_weights
-from zoo.layers.lora import LoRALayer, lora_variables
 
 
 class SubclassedModel(type):
@@ -125,105 +122,31 @@ class Backbone(Configured, Presets, keras_hub.models.Backbone):
         """Whether the output layer is a plain matrix product, not quantized."""
         return self.output_or_embedding.quantization_mode is None
 
-    # === LoRA ===
+    # === LoRA, KerasHub's ===
     def default_lora_layer_names(self) -> list[str]:
-        """Names of the layers that `enable_lora` adapts by default.
-
-        They are the zoo's own (cells, attentions, what joins context and state), a
-        Transformer's projections, and the output layer, be it tied word vectors.
-        """
-        own = [x.name for x in self._flatten_layers() if isinstance(x, LoRALayer)]
-        dense = ["W_Q", "W_K", "W_V", "W_O", self.output_or_embedding.name]
-        return [*dict.fromkeys([*own, *dense])]
+        """A Transformer's projections of queries and values, as in Hu et al. 2022."""
+        return ["W_Q", "W_V"]
 
     def enable_lora(self, rank: int, target_layer_names: Any = None) -> None:
-        """Freezes all weights and adds trainable ones of low rank to some layers.
-
-        A matrix W of these layers then is W + A B, A `(n, rank)` and B `(rank, m)`. B
-        is zero at first: nothing changes before training. A model that was trained
-        before is compiled anew.
+        """Freezes all weights and adds trainable ones of low rank to Dense layers.
 
         Args:
-            rank: columns of A and rows of B.
-            target_layer_names: list of str, names of Dense and Embedding layers and of
-                the zoo's own (attentions, cells); `default_lora_layer_names()` by
-                default.
+            rank: of the product that is added to a layer's kernel.
+            target_layer_names: list of str, names of Dense layers;
+                `default_lora_layer_names()` by default.
 
         Raises:
-            ValueError: if none of these layers can be adapted, for a rank that is not a
-                positive integer, or if there is LoRA already; then nothing is changed.
+            ValueError: for names of other layers, a rank that is not a positive
+                integer, or if there is LoRA already; then nothing is changed.
         """
         positive("rank", rank)
         names = target_layer_names
-        names = self.default_lora_layer_names() if names is None else names
-        layers = self._weighted_layers()
-        places = [
-            place
-            for place, layer in enumerate(layers)
-            if layer.name in names and hasattr(layer, "enable_lora")
-        ]
-        if not places or hasattr(self, "_lora_rank"):
+        names = self.default_lora_layer_names() if names is None else list(names)
+        layers = self._flatten_layers(include_self=False)
+        allowed = {x.name for x in layers if isinstance(x, keras.layers.Dense)}
+        if not names or {*names} - allowed or hasattr(self, "_lora_rank"):
             raise ValueError(
-                "LoRA is added once, to layers of the backbone that can have it. "
+                f"LoRA is added once, to Dense layers: {', '.join(sorted(allowed))}. "
                 f"Received: {names}, rank={rank}"
             )
-        self.trainable = True  # of its parts, only what comes now
-        for variable in self.variables:
-            variable.trainable = False
-        for place in places:
-            layers[place].enable_lora(rank)
-        self._lora_enabled_layers, self._lora_rank = places, rank  # as KerasHub has it
-
-    def save_lora_weights(self, filepath: StrPath) -> None:
-        """Saves what `enable_lora` added, alone: KerasHub's file, for any layer.
-
-        Raises:
-            ValueError: if there is no LoRA, or for a name that doesn't end in
-                `.lora.h5`.
-        """
-        variables = self._lora_variables()
-        if not variables or not str(filepath).endswith(".lora.h5"):
-            raise ValueError(
-                "`save_lora_weights` needs a model with LoRA and a name that ends in "
-                f"`.lora.h5`. Received: filepath={filepath!r}"
-            )
-        with h5py.File(filepath, "w") as file:
-            file["lora/vars/rank"] = self._lora_rank
-            for name, variable in variables.items():
-                file[name] = ops.convert_to_numpy(variable)
-
-    def load_lora_weights(self, filepath: StrPath) -> None:
-        """Loads what `save_lora_weights` saved; call `enable_lora(rank)` first.
-
-        Raises:
-            ValueError: if the model has no LoRA, another rank, or other layers.
-        """
-        variables = self._lora_variables()
-        with h5py.File(filepath, "r") as file:
-            layers = {*file["lora"]} - {"vars"}
-            fits = layers == {name.split("/")[1] for name in variables} and all(
-                name in file and file[name].shape == tuple(variable.shape)
-                for name, variable in variables.items()
-            )
-            if not fits:
-                raise ValueError(
-                    f"The file has LoRA of rank {file['lora/vars/rank'][()]} of "
-                    f"{len(layers)} layers; call `enable_lora` for the same ones. "
-                    f"Received: filepath={filepath!r}"
-                )
-            for name, variable in variables.items():
-                variable.assign(file[name][()])
-
-    def _weighted_layers(self):
-        """The layers with weights, in the order by which KerasHub's files know them."""
-        layers = self._flatten_layers(include_self=False)
-        return [layer for layer in layers if layer.weights]
-
-    def _lora_variables(self):
-        """The variables that LoRA added, by their names in files."""
-        layers = self._weighted_layers()
-        return {
-            f"lora/{place}/vars/{name}": variable
-            for place in getattr(self, "_lora_enabled_layers", ())
-            for name, variable in lora_variables(layers[place]).items()
-        }
+        super().enable_lora(rank, names)

@@ -14,9 +14,8 @@ from zoo.layers import (
     MaxoutReadout,
     RecurrentStack,
 )
-from zoo.layers.configured import AboveZero, Rate, Size
+from zoo.layers.configured import AboveZero, PerGate, Rate, Size
 from zoo.layers.functional import columns, join
-from zoo.layers.initializers import PerGate
 from zoo.models.cho import RNNEncoderDecoder
 from zoo.models.seq2seq import Seq2SeqBackbone
 

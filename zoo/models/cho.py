@@ -12,8 +12,7 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.ids import START_ID
 from zoo.layers import FixedContextDecoder, GRUCell, MaxoutReadout, RecurrentStack
-from zoo.layers.configured import AboveZero, Rate, Size
-from zoo.layers.initializers import PerGate
+from zoo.layers.configured import AboveZero, PerGate, Rate, Size
 from zoo.models.seq2seq import Seq2SeqBackbone, no_weights, shift_right
 
 

@@ -20,10 +20,9 @@ from zoo.layers import (
     LSTMCell,
     RecurrentStack,
 )
-from zoo.layers.configured import Rate, Size, ZeroOrAbove
+from zoo.layers.configured import PerGate, Rate, Size, ZeroOrAbove
 from zoo.layers.functional import columns, join
 from zoo.layers.hard_attention import doubly_stochastic_penalty
-from zoo.layers.initializers import PerGate
 from zoo.models.seq2seq import Seq2SeqBackbone, shift_right
 
 

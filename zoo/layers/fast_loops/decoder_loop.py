@@ -14,7 +14,6 @@ from zoo.backend import Tensor
 from zoo.layers.fast_loops.cell_loop import make_loop_step, run_cell
 from zoo.layers.fast_loops.time_loop import TimeLoop
 from zoo.layers.functional import cast_weights, columns
-from zoo.layers.lora import merged_lora
 
 
 class LoopView:
@@ -59,8 +58,7 @@ def run_decoder(
             output = ops.concatenate([output, alignment], axis=-1)
         return output, state
 
-    with merged_lora(cell._flatten_layers()):  # once, and not at each step
-        outputs, state = loop.run(both, state)
+    outputs, state = loop.run(both, state)
     if not return_alignments:
         return outputs, state, None
     return columns(outputs, 0, width), state, outputs[..., width:]
