@@ -106,15 +106,7 @@ class MultiHeadAttention(MemoryLayer):
         self.head_size = size // self.num_heads
         sources = {"Q": query_shape, "K": memory_shape, "V": memory_shape}
         for name, shape in {**sources, "O": query_shape}.items():
-            layer = keras.layers.Dense(
-                size,
-                use_bias=False,
-                kernel_initializer=in_float32(
-                    clone_initializer(self.kernel_initializer), self.variable_dtype
-                ),
-                dtype=self.dtype_policy,
-                name=f"W_{name}",
-            )
+            layer = _dense(self, size, f"W_{name}", use_bias=False)
             layer.build((None, None, shape[-1]))
             setattr(self, f"W_{name}", layer)
         self.built = True
@@ -174,6 +166,13 @@ class MultiHeadAttention(MemoryLayer):
         return tuple(query_shape), (batch, self.num_heads, time, memory_shape[1])
 
 
+def _dense(owner, units, name, **options):
+    """A Dense layer of another layer's dtype and initializer."""
+    draw = in_float32(clone_initializer(owner.kernel_initializer), owner.variable_dtype)
+    options |= {"name": name, "dtype": owner.dtype_policy}
+    return keras.layers.Dense(units, kernel_initializer=draw, **options)
+
+
 class _TransformerLayer(ConfiguredLayer):
     """Sub-layers with residual connections, layer normalisation and dropout."""
 
@@ -203,13 +202,7 @@ class _TransformerLayer(ConfiguredLayer):
                 epsilon=1e-6, name=name, dtype=policy
             )
             setattr(self, name, norm)
-        self.inner = self._dense(ff_dim, "W_1", activation="relu")
-
-    def _dense(self, units, name, **options):
-        draw = clone_initializer(self.kernel_initializer)
-        draw = in_float32(draw, self.variable_dtype)
-        options |= {"name": name, "dtype": self.dtype_policy}
-        return keras.layers.Dense(units, kernel_initializer=draw, **options)
+        self.inner = _dense(self, ff_dim, "W_1", activation="relu")
 
     def build(self, inputs_shape: Shape, memory_shape: Shape | None = None) -> None:
         for name, shape in zip(
@@ -219,7 +212,7 @@ class _TransformerLayer(ConfiguredLayer):
         for name in self.names:
             getattr(self, f"{name}_norm").build(inputs_shape)
         self.inner.build(inputs_shape)
-        self.outer = self._dense(inputs_shape[-1], "W_2")
+        self.outer = _dense(self, inputs_shape[-1], "W_2")
         self.outer.build((*inputs_shape[:-1], self.ff_dim))
         self.built = True
 
