@@ -84,7 +84,7 @@ def systems(args, bench):
                 source=data / "test.source",
                 precision=precision,
             )
-            command[0] = str(peers.program(peers.PEERS[place], bench.work, "python"))
+            command[0] = str(peers.program(bench.work, "python"))
             title = name if len(precisions) == 1 else f"{name} {precision}"
             yield model, title, environment, command
 
@@ -94,9 +94,8 @@ def train_peer(name, bench):
     folder = bench.work / "runs" / f"decode-{name}"
     if not (folder / "trained").exists():
         print(f"training {name} for a few steps", file=sys.stderr, flush=True)
-        data = bench.work / "data"
         command = peers.prepare(
-            peers.PEERS[name], folder.name, bench.work, data, steps=4, window=2, save=4
+            name, folder.name, bench.work, steps=4, window=2, save=4
         )
         log = bench.work / "logs" / f"train-{name}.log"
         execute(command, bench.environment, log, bench.cores)

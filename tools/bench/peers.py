@@ -5,47 +5,24 @@ its own log: real target tokens per second, the end token counted and padding no
 is what zoo's side counts too. For OpenNMT-py these are the non-padding labels.
 """
 
-import dataclasses
-import functools
 import json
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
-TORCH = "torch==2.13.0"
-
-
-@dataclasses.dataclass(frozen=True)
-class Peer:
-    """One way to train with a peer.
-
-    Attributes:
-        package: name and version as pip takes them.
-        needs: what it imports; its own list of needs is out of date or much longer.
-        command: function of (configuration, folder of the run) to the arguments, the
-            first a program of the environment.
-        configure: function of (data, folder of the run, steps, steps of a window,
-            steps between checkpoints) to the content of files of that folder, by name.
-        pattern: finds the target tokens per second of a window in the log.
-        versions: packages to name in the report.
-    """
-
-    package: str
-    needs: list[str]
-    command: Callable[[Path], list[str]]
-    configure: Callable[[Path, Path, int, int, int], dict[str, str]]
-    pattern: str
-    versions: tuple[str, ...] = ()
-
-    @property
-    def name(self):
-        return self.package.partition("==")[0]
+# OpenNMT-py's own list of needs is out of date and much longer.
+PACKAGE = "OpenNMT-py==3.5.1"
+NEEDS = (
+    "torch==2.13.0 configargparse ctranslate2>=4,<5 fasttext-wheel numpy<2 "
+    "pyahocorasick pyonmttok<2 pyyaml rapidfuzz sacrebleu setuptools<81 six spacy "
+    "tensorboard"
+).split()
 
 
-def opennmt_py(data, folder, steps, window, save, **changes):
+def configuration(data, folder, steps, window, save, **changes):
+    """The content of the files of a run's folder, by name: `steps` steps, a line of
+    the log each `window`, a checkpoint each `save`."""
     config = {
         "data": {
             "train": {
@@ -106,77 +83,51 @@ TRANSFORMER = {
     "param_init_glorot": True,
     "param_init": 0.0,
 }
+# Each peer's changes of the configuration.
+PEERS = {"opennmt-py": {}, "opennmt-transformer": TRANSFORMER}
 
 
-_OPENNMT_PY = {
-    "package": "OpenNMT-py==3.5.1",
-    "needs": (
-        f"{TORCH} configargparse ctranslate2>=4,<5 fasttext-wheel numpy<2 "
-        "pyahocorasick pyonmttok<2 pyyaml rapidfuzz sacrebleu setuptools<81 "
-        "six spacy tensorboard"
-    ).split(),
-    "command": lambda folder: ["onmt_train", "-config", str(folder / "config.yaml")],
-    "pattern": r"Step \d+/.*?/\s*([\d.]+) tok/s",
-    "versions": ("OpenNMT-py", "torch"),
-}
-
-PEERS = {
-    "opennmt-py": Peer(**_OPENNMT_PY, configure=opennmt_py),
-    "opennmt-transformer": Peer(
-        **_OPENNMT_PY, configure=functools.partial(opennmt_py, **TRANSFORMER)
-    ),
-}
+def program(work, name):
+    """The path of a program in the peers' environment."""
+    return work / "venv-opennmt-py" / "bin" / name
 
 
-def program(peer, work, name):
-    """The path of a program in the peer's environment."""
-    return work / f"venv-{peer.name.lower()}" / "bin" / name
-
-
-def install(peer, work):
-    """Makes the peer's environment, unless it is there. Returns its folder."""
-    python = program(peer, work, "python")
-    folder = python.parent.parent
-    done = folder / "installed"
-    wanted = "\n".join([peer.package, *peer.needs])
+def install(work):
+    """Makes the peers' environment, unless it is there."""
+    python = program(work, "python")
+    done = python.parent.parent / "installed"
+    wanted = "\n".join([PACKAGE, *NEEDS])
     if done.exists() and done.read_text() == wanted:
-        return folder
-    print(f"installing {peer.package}", file=sys.stderr, flush=True)
+        return
+    print(f"installing {PACKAGE}", file=sys.stderr, flush=True)
     if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        subprocess.run([sys.executable, "-m", "venv", done.parent], check=True)
     pip = [python, "-m", "pip", "install", "--quiet"]
-    subprocess.run([*pip, *peer.needs], check=True)
-    subprocess.run([*pip, "--no-deps", peer.package], check=True)
+    subprocess.run([*pip, *NEEDS], check=True)
+    subprocess.run([*pip, "--no-deps", PACKAGE], check=True)
     done.write_text(wanted)
-    return folder
 
 
-def prepare(peer, name, work, data, steps, window, save=10**6):
-    """Writes the files of a run into a fresh folder. Returns the command."""
-    folder = work / "runs" / name
+def prepare(name, run, work, steps, window, save=10**6):
+    """Writes the files of a peer's run into a fresh folder. Returns the command."""
+    folder = work / "runs" / run
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    for file, content in peer.configure(data, folder, steps, window, save).items():
+    files = configuration(work / "data", folder, steps, window, save, **PEERS[name])
+    for file, content in files.items():
         (folder / file).write_text(content, encoding="utf-8")
-    install(peer, work)
-    name, *arguments = peer.command(folder)
-    return [str(program(peer, work, name)), *arguments]
+    install(work)
+    return [str(program(work, "onmt_train")), "-config", str(folder / "config.yaml")]
 
 
-def rates(peer, log):
+def rates(log):
     """The target tokens per second of each window, by the peer's own log."""
-    return [float(found) for found in re.findall(peer.pattern, log)]
+    return [float(x) for x in re.findall(r"Step \d+/.*?/\s*([\d.]+) tok/s", log)]
 
 
-def versions(peer, work):
+def versions(work):
     """The versions of the packages that the report names."""
-    script = "import sys, importlib.metadata as m\n" + (
-        "print('\\n'.join(name + ' ' + m.version(name) for name in sys.argv[1:]))"
-    )
-    found = subprocess.run(
-        [program(peer, work, "python"), "-c", script, *peer.versions],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return dict(line.rsplit(" ", 1) for line in found.stdout.split("\n") if line)
+    command = [program(work, "python"), "-m", "pip", "list", "--format=json"]
+    found = json.loads(subprocess.check_output(command))
+    wanted = ("OpenNMT-py", "torch")
+    return {x["name"]: x["version"] for x in found if x["name"] in wanted}

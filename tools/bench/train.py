@@ -72,12 +72,12 @@ class Measurements:
         return found and found.pop("windows"), load
 
     def _peer(self, name):
-        peer, work, window = peers.PEERS[name], self.bench.work, self.args.steps
+        work, window = self.bench.work, self.args.steps
         steps = (self.args.windows + 1) * window
-        command = peers.prepare(peer, name, work, work / "data", steps, window)
-        found, load = self._run(name, command, {}, lambda log: peers.rates(peer, log))
+        command = peers.prepare(name, name, work, steps, window)
+        found, load = self._run(name, command, {}, peers.rates)
         if found:
-            self.details[name] = {"versions": peers.versions(peer, work)}
+            self.details[name] = {"versions": peers.versions(work)}
         return found and found[1:], load
 
     def limit(self, facts):
@@ -176,7 +176,7 @@ def main(argv=None):
     )
     for name in list(args.peers):
         try:
-            peers.install(peers.PEERS[name], bench.work)
+            peers.install(bench.work)
         except (OSError, subprocess.CalledProcessError) as error:
             print(f"{name} cannot be installed: {error}", file=sys.stderr, flush=True)
             args.peers.remove(name)

@@ -31,34 +31,29 @@ def pictures(results):
     Returns:
         List of (file name, caption, function of `results` to a matplotlib `Figure`).
     """
-    found = []
     arms = {arm for arm, _ in results}
-    if any(ARMS[arm].kind == "translator" for arm in arms):
-        found.append(
-            (
-                "study_bleu.svg",
-                "BLEU of each arm: its seeds, their mean and its 95% interval",
-                bleu_figure,
-            )
-        )
-    if _differences(results):
-        found.append(
-            (
-                "study_differences.svg",
-                "The claims' differences in BLEU, with 95% intervals over seeds and "
-                "sentences",
-                differences_figure,
-            )
-        )
-    if any(len(runs_of(results, arm)) > 1 for arm in CURVES):
-        found.append(
-            (
-                "study_lengths.svg",
-                "BLEU by the length of the source, with 95% intervals over seeds",
-                lengths_figure,
-            )
-        )
-    return found
+    found = [
+        (
+            any(ARMS[arm].kind == "translator" for arm in arms),
+            "study_bleu.svg",
+            "BLEU of each arm: its seeds, their mean and its 95% interval",
+            bleu_figure,
+        ),
+        (
+            _differences(results),
+            "study_differences.svg",
+            "The claims' differences in BLEU, with 95% intervals over seeds and "
+            "sentences",
+            differences_figure,
+        ),
+        (
+            any(len(runs_of(results, arm)) > 1 for arm in CURVES),
+            "study_lengths.svg",
+            "BLEU by the length of the source, with 95% intervals over seeds",
+            lengths_figure,
+        ),
+    ]
+    return [picture for has_runs, *picture in found if has_runs]
 
 
 def draw(results, folder):
@@ -128,16 +123,8 @@ def lengths_figure(results):
         ]
         means = [one.mean for one in found]
         errors = [one.interval for one in found]
-        axes.errorbar(
-            range(len(SPANS)),
-            means,
-            errors,
-            color=colour,
-            marker="o",
-            ms=3,
-            capsize=2,
-            lw=1.5,
-        )
+        style = {"color": colour, "marker": "o", "ms": 3, "capsize": 2, "lw": 1.5}
+        axes.errorbar(range(len(SPANS)), means, errors, **style)
         ends.append((means[-1], arm, colour))
     ticks = [f"{low}–{high}" for low, high in SPANS[:-1]] + [f"{SPANS[-1][0]}+"]
     axes.set_xticks(range(len(SPANS)), ticks)
@@ -145,14 +132,8 @@ def lengths_figure(results):
     height, lowest = 0.05 * axes.get_ylim()[1], 0.0  # of a name
     for end, arm, colour in sorted(ends):  # one name above the other
         place = max(end, lowest)
-        axes.annotate(
-            arm,
-            (len(SPANS) - 1, place),
-            (6, -3),
-            textcoords="offset points",
-            fontsize=8,
-            color=colour,
-        )
+        style = {"textcoords": "offset points", "fontsize": 8, "color": colour}
+        axes.annotate(arm, (len(SPANS) - 1, place), (6, -3), **style)
         lowest = place + height
     _plain(axes, "words of a source")
     axes.set_ylabel("BLEU", fontsize=8, color=DARK)

@@ -34,23 +34,25 @@ def main(argv=None, root=ROOT):
     for name in names:
         folder = root / "savedmodels" / name
         card = read_card(folder)
-        found = WORK[card.task](zoo.load(folder), card, arguments.rounds)
+        work, unit = WORK[card.task]
+        count, seconds, examples, scores = work(
+            zoo.load(folder), card, arguments.rounds
+        )
         facts = card.to_dict()
         facts["speed"] = {
-            "value": round(found["count"] / found["seconds"], 1),
-            "unit": found["unit"],
+            "value": round(count / seconds, 1),
+            "unit": unit,
             "machine": machine(),
             "command": f"{command} {name}",
         }
-        facts["examples"] = found["examples"]
-        for score, value in zip(facts["scores"], found["scores"], strict=True):
-            value, signature = value
+        facts["examples"] = examples
+        for score, (value, signature) in zip(facts["scores"], scores, strict=True):
             if round(value, 2) != round(score["value"], 2):
                 print(f"{name}: {score['metric']} {score['value']}, now {value:.2f}")
             score["value"] = round(value, 4)
             score["signature"] = signature or score["signature"]
         write_facts(folder, facts, root)
-        print(f"{name}: {facts['speed']['value']} {found['unit']}", flush=True)
+        print(f"{name}: {facts['speed']['value']} {unit}", flush=True)
     return 0
 
 
@@ -65,6 +67,10 @@ def timed(work, rounds):
     """The result of `work`, and the median of its seconds after a first call."""
     result, _, seconds = repeated(work, rounds)
     return result, statistics.median(seconds)
+
+
+# Each returns how many it did, the seconds, the worst outputs, and (value, signature)
+# of each score of the card.
 
 
 def translate(model, card, rounds):
@@ -99,13 +105,8 @@ def translate(model, card, rounds):
         if not part:
             worst = worst_translations(sources, data.references, texts)
             examples += [e for e in worst if e["output"] != e["reference"]]
-    return {
-        "count": count,
-        "seconds": seconds,
-        "unit": "sentences/s",
-        "examples": examples,
-        "scores": [scores[s["data"], s["split"], s["metric"]] for s in card.scores],
-    }
+    wanted = [(s["data"], s["split"], s["metric"]) for s in card.scores]
+    return count, seconds, examples, [scores[key] for key in wanted]
 
 
 def tag(model, card, rounds):
@@ -115,13 +116,8 @@ def tag(model, card, rounds):
     (score,) = card.scores
     data = load_ud(score["split"])
     found, seconds = timed(lambda: model.tag(data.sentences), rounds)
-    return {
-        "count": len(data.sentences),
-        "seconds": seconds,
-        "unit": "sentences/s",
-        "examples": worst_tags(found, data.tags),
-        "scores": [(100 * tag_accuracy(found, data.tags)[0], None)],
-    }
+    scores = [(100 * tag_accuracy(found, data.tags)[0], None)]
+    return len(data.sentences), seconds, worst_tags(found, data.tags), scores
 
 
 def generate(model, card, rounds):
@@ -130,18 +126,15 @@ def generate(model, card, rounds):
 
     texts = {score["split"]: load_ptb(score["split"]) for score in card.scores}
     written, seconds = timed(lambda: model.generate(PROMPTS, max_length=30), rounds)
-    words = sum(len(text.split()) for text in written)
-    found = {
-        split: model.perplexity(rows, batch_size=1, carry_over=True)
-        for split, rows in texts.items()
-    }
-    return {
-        "count": words - sum(len(text.split()) for text in PROMPTS),
-        "seconds": seconds,
-        "unit": "new words/s",
-        "examples": worst_continuations(model, texts["test"][:200]),
-        "scores": [(found[score["split"]], None) for score in card.scores],
-    }
+    words, given = (
+        sum(len(text.split()) for text in several) for several in (written, PROMPTS)
+    )
+    scores = [
+        (model.perplexity(rows, batch_size=1, carry_over=True), None)
+        for rows in texts.values()
+    ]
+    examples = worst_continuations(model, texts["test"][:200])
+    return words - given, seconds, examples, scores
 
 
 def classify(model, card, rounds):
@@ -151,14 +144,9 @@ def classify(model, card, rounds):
     texts = load_sst("test", "fine").texts
     _, seconds = timed(lambda: model.classify(texts), rounds)
     found = sst_accuracy(model)
-    scores = [score["metric"].partition(" ")[2] for score in card.scores]
-    return {
-        "count": len(texts),
-        "seconds": seconds,
-        "unit": "sentences/s",
-        "examples": worst_classes(model),
-        "scores": [(100 * found[labels], None) for labels in scores],
-    }
+    labels = [score["metric"].partition(" ")[2] for score in card.scores]
+    scores = [(100 * found[kind], None) for kind in labels]
+    return len(texts), seconds, worst_classes(model), scores
 
 
 def caption(model, card, rounds):
@@ -169,23 +157,18 @@ def caption(model, card, rounds):
     _, seconds = timed(lambda: model.caption(images), rounds)
     tests, texts, weights = outputs(model, data)
     found = scores(data, tests, texts, weights)
-    return {
-        "count": len(images),
-        "seconds": seconds,
-        "unit": "images/s",
-        "examples": worst(data, tests, texts),
-        "scores": [(found[score["metric"]], None) for score in card.scores],
-    }
+    values = [(found[score["metric"]], None) for score in card.scores]
+    return len(images), seconds, worst(data, tests, texts), values
 
 
 # A language model goes on from these, in one batch.
 PROMPTS = ["the company said", "shares of", "in new york", "mr. <unk>"] * 16
 WORK = {
-    "translate": translate,
-    "tag": tag,
-    "generate": generate,
-    "classify": classify,
-    "caption": caption,
+    "translate": (translate, "sentences/s"),
+    "tag": (tag, "sentences/s"),
+    "generate": (generate, "new words/s"),
+    "classify": (classify, "sentences/s"),
+    "caption": (caption, "images/s"),
 }
 
 

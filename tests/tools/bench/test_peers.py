@@ -17,7 +17,7 @@ def data(tmp_path):
 
 
 def test_peers_get_zoo_s_vocabulary_size(data):
-    files = peers.PEERS["opennmt-py"].configure(data, data, 30, 10, 99)
+    files = peers.configuration(data, data, 30, 10, 99)
     lines = files["vocabulary.target"].split()
     assert len(set(lines)) == len(lines) == 5 + 4
     assert lines[4:] == ["der", "ein", "Hund", "läuft", "."]
@@ -30,11 +30,12 @@ def test_rates_of_a_log():
         "    213 sec;\n"
     )
     log = "something else\n" + 2 * line + "Saved\n"
-    assert peers.rates(peers.PEERS["opennmt-py"], log) == [4913.0, 4913.0]
+    assert peers.rates(log) == [4913.0, 4913.0]
 
 
 def test_the_transformer_s_configuration(data):
-    peer = peers.PEERS["opennmt-transformer"]
-    config = json.loads(peer.configure(data, data, 4, 2, 4)["config.yaml"])
+    changes = peers.PEERS["opennmt-transformer"]
+    files = peers.configuration(data, data, 4, 2, 4, **changes)
+    config = json.loads(files["config.yaml"])
     assert (config["encoder_type"], config["layers"]) == ("transformer", 3)
     assert config["save_checkpoint_steps"] == 4 and "rnn_type" not in config

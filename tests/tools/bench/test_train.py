@@ -49,7 +49,7 @@ def test_each_round_measures_the_limit_and_all_systems(monkeypatch, tmp_path, ca
     monkeypatch.setattr(
         train.peers,
         "prepare",
-        lambda peer, name, work, data, steps, window: [name, steps, window],
+        lambda name, run, work, steps, window: [name, steps, window],
     )
     options = ["--work", str(tmp_path), "--quick", "--backends", "jax,torch"]
     options += ["--peers", "opennmt-py"]

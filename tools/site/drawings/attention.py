@@ -12,14 +12,12 @@ def bahdanau():
     xs = [80, 170, 260, 350]
     words = d.row(xs, 350, [f"x_{t}" for t in range(1, 5)], "input")
     notes = d.row(xs, 280, [f"h_{t}" for t in range(1, 5)], "memory")
-    for one, other in zip(words, notes, strict=True):
-        d.arrow(one, other)
+    d.arrows(words, notes)
     for one, other in zip(notes, notes[1:], strict=False):
         d.arrow((one.x + 27, 274), (other.x - 27, 274))
         d.arrow((other.x - 27, 286), (one.x + 27, 286))
     scores = d.row(xs, 205, [f"e_{{i{t}}}" for t in range(1, 5)], "attention")
-    for one, other in zip(notes, scores, strict=True):
-        d.arrow(one, other, kind="attend")
+    d.arrows(notes, scores, kind="attend")
     soft = d.box(215, 145, "α_i = softmax(e_i)", "attention", 330, 30)
     for one in scores:
         d.arrow(one, (one.x, 160), kind="attend")
@@ -33,8 +31,7 @@ def bahdanau():
     d.words(455, 190, "query")
     d.arrow(total, (215, 35), (500, 35), (500, 112), (573, 118))
     d.text(360, 22, "c_i")
-    d.arrow(before, after)
-    d.arrow(after, y)
+    d.chain(before, after, y)
     last = d.box(600, 280, "y_{i-1}", "input")
     d.arrow(last, after)
     d.words(
@@ -52,10 +49,8 @@ def luong_global():
     xs = [80, 160, 240, 320]
     source = d.row(xs, 290, [f"x_{t}" for t in range(1, 5)], "input")
     states = d.row(xs, 220, [f"h̄_{t}" for t in range(1, 5)], "memory")
-    for one, other in zip(source, states, strict=True):
-        d.arrow(one, other)
-    for one, other in zip(states, states[1:], strict=False):
-        d.arrow(one, other)
+    d.arrows(source, states)
+    d.chain(*states)
     weights = d.box(200, 145, "a_t = softmax(score(h_t, h̄_s))", "attention", 300, 32)
     for one in states:
         d.arrow(one, (one.x, 161), kind="attend")
@@ -164,14 +159,8 @@ def show_attend_tell():
     for row in range(4):
         for column in range(4):
             strong = (row, column) in ((1, 2), (1, 1))
-            d.box(
-                50 + 40 * column,
-                80 + 40 * row,
-                "",
-                "attention" if strong else "input",
-                38,
-                38,
-            )
+            kind = "attention" if strong else "input"
+            d.box(50 + 40 * column, 80 + 40 * row, "", kind, 38, 38)
     d.words(110, 240, "a convolutional net makes\nan annotation a_i of each place")
     soft = d.circle(300, 140, "Σ", "attention", 36)
     d.arrow((190, 140), soft, kind="attend")
@@ -182,12 +171,10 @@ def show_attend_tell():
     for number, x, y in ((1, 350, 140), (2, 536, 222), (3, 636, 222)):
         d.text(x, y, f"z_{number}")
     d.arrow((300, 158), (300, 245), (620, 245), head=False)
-    for cell, word in zip(cells, words, strict=True):
-        d.arrow(cell, word)
-        if cell is not cells[0]:
-            d.arrow((cell.x, 245), cell)
-    d.arrow(cells[0], cells[1])
-    d.arrow(cells[1], cells[2])
+    d.arrows(cells, words)
+    for cell in cells[1:]:
+        d.arrow((cell.x, 245), cell)
+    d.chain(*cells)
     d.arrow((420, 187), (420, 215), (318, 215), (304, 158), kind="attend")
     d.words(372, 204, "h_{t-1} asks")
     return d
@@ -196,39 +183,24 @@ def show_attend_tell():
 def transformer():
     d = Drawing("The Transformer: a stack of encoder and of decoder blocks", 620, 500)
 
-    def block(x, y, parts, kind):
+    def block(x, side, y, parts):
         nodes = [
             d.box(x, y - 52 * n, text, k, 170, 36) for n, (text, k) in enumerate(parts)
         ]
-        for one, other in zip(nodes, nodes[1:], strict=False):
-            d.arrow(one, other)
-            side = x + (110 if kind == "left" else -110)
+        d.chain(*nodes)
         for node in nodes:
-            d.arrow(
-                (x, node.y + 24),
-                (side, node.y + 24),
-                (side, node.y - 24),
-                (x, node.y - 24),
-                kind="faint",
-                head=False,
-            )
+            low, high = node.y + 24, node.y - 24
+            around = (x, low), (side, low), (side, high), (x, high)
+            d.arrow(*around, kind="faint", head=False)
         return nodes
 
     d.frame(40, 215, 240, 145, "encoder, × N")
     d.frame(340, 163, 240, 197, "decoder, × N", "end")
-    left = block(
-        160, 325, [("self-attention", "attention"), ("feed-forward", "state")], "right"
-    )
-    right = block(
-        460,
-        325,
-        [
-            ("masked self-attention", "attention"),
-            ("attention to source", "attention"),
-            ("feed-forward", "state"),
-        ],
-        "left",
-    )
+    last = ("feed-forward", "state")
+    left = block(160, 50, 325, [("self-attention", "attention"), last])
+    attentions = "masked self-attention", "attention to source"
+    parts = [*((text, "attention") for text in attentions), last]
+    right = block(460, 570, 325, parts)
     for x, nodes, name in ((160, left, "source"), (460, right, "target, shifted")):
         word = d.box(x, 460, f"{name}\n√d E x + PE", "input", 170, 44)
         d.arrow(word, nodes[0])
@@ -237,8 +209,7 @@ def transformer():
     d.arrow(memory, (310, 150), (310, 273), right[1], kind="attend")
     d.words(314, 205, "K, V", anchor="start")
     softmax = d.box(460, 100, "softmax(x Eᵀ)", "output", 150)
-    d.arrow(right[-1], softmax)
-    d.arrow(softmax, d.box(460, 35, "next word", "output", 100))
+    d.chain(right[-1], softmax, d.box(460, 35, "next word", "output", 100))
     d.words(160, 35, "dashed: residual connections,\nwith a layer norm at each")
     return d
 
@@ -256,10 +227,8 @@ def multi_head():
         d.arrow((x, 263), (x, 220))
     d.words(545, 186, "h heads", anchor="start")
     join = d.box(310, 115, "[head_1; …; head_h]", "memory", 220)
-    d.arrow((310, 164), join)
     output = d.box(310, 45, "× W^O", "output", 90)
-    d.arrow(join, output)
-    d.arrow(output, (310, 6))
+    d.chain((310, 164), join, output, (310, 6))
     return d
 
 
@@ -274,8 +243,7 @@ def query_key_value():
         d.arrow(key, (key.x, 141), kind="attend")
         d.arrow((value.x, 109), value, kind="attend")
     total = d.circle(500, 60, "Σ", "attention", 36)
-    d.arrow((407, 60), total)
-    d.arrow(total, d.box(580, 60, "c", "output", 44))
+    d.chain((407, 60), total, d.box(580, 60, "c", "output", 44))
     d.words(80, 225, "what is asked")
     d.words(300, 225, "what is compared")
     d.words(300, 28, "what is taken")
@@ -292,9 +260,7 @@ def attention_slots():
     normal = d.box(440, 172, "normaliser\na_s", "attention", 100, 50)
     total = d.circle(560, 172, "Σ", "attention", 36)
     d.arrow(query, score, kind="attend")
-    d.arrow(keys, score, kind="attend")
-    for one, other in ((score, window), (window, normal), (normal, total)):
-        d.arrow(one, other, kind="attend")
+    d.chain(keys, score, window, normal, total, kind="attend")
     d.arrow(values, (560, 240), total)
     d.arrow(total, d.box(645, 172, "context c", "output", 96))
     for x, y, text in (

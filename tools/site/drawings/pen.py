@@ -111,6 +111,15 @@ class Drawing:
         end = f' marker-end="url(#{kind})"' if head else ""
         self._lines.append(f'<path class="{kind}" d="{path}"{end}/>')
 
+    def arrows(self, nodes, others, kind="flow"):
+        """An arrow from each node to another."""
+        for node, other in zip(nodes, others, strict=True):
+            self.arrow(node, other, kind=kind)
+
+    def chain(self, *nodes, kind="flow"):
+        """Arrows from each node to the next."""
+        self.arrows(nodes[:-1], nodes[1:], kind)
+
     def frame(self, x, y, width, height, label="", anchor="start"):
         """A dashed frame from its upper left corner, with a label above."""
         self._lines.append(

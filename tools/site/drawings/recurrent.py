@@ -15,11 +15,8 @@ def birnn():
         d.arrow((xs[t] + 22, 243), back[t])
         d.arrow((xs[t] - 22, 168), (xs[t] - 22, 52))
         d.arrow(back[t], outputs[t])
-    for t in range(3):
-        d.arrow(ahead[t], ahead[t + 1])
-        d.arrow(back[t + 1], back[t])
-    d.arrow((20, 185), ahead[0])
-    d.arrow((600, 110), back[3])
+    d.chain((20, 185), *ahead)
+    d.chain((600, 110), *back[::-1])
     d.words(48, 150, "reads\nforwards")
     d.words(598, 76, "reads\nbackwards")
     return d
@@ -30,9 +27,7 @@ def lstm():
     d.frame(90, 30, 460, 250, "LSTM cell, step t")
     before, after = (40, 75), (610, 75)
     forget, add = d.circle(190, 75, "×", "gate"), d.circle(330, 75, "+", "gate")
-    d.arrow(before, forget)
-    d.arrow(forget, add)
-    d.arrow(add, after)
+    d.chain(before, forget, add, after)
     d.text(40, 56, "c_{t-1}")
     d.text(604, 56, "c_t")
     f, i, c, o = d.row(
@@ -46,10 +41,7 @@ def lstm():
     new = d.circle(330, 130, "×", "gate")
     d.text(480, 120, "tanh")
     out = d.circle(510, 165, "×", "gate")
-    d.arrow(f, forget)
-    d.arrow(i, new)
-    d.arrow(c, new)
-    d.arrow(new, add)
+    d.arrows([f, i, c, new], [forget, new, new, add])
     d.arrow((480, 75), (480, 108))
     d.arrow((480, 132), out)
     d.arrow((450, 177), (450, 165), out)
@@ -83,8 +75,7 @@ def gru():
     d.arrow((130, 177), (130, 130), reset)
     d.arrow(reset, candidate)
     d.arrow(candidate, (350, 165), (350, 100), (411, 84))
-    d.arrow(z, mix)
-    d.arrow(mix, (610, 75))
+    d.chain(z, mix, (610, 75))
     d.text(604, 56, "h_t")
     x = d.box(290, 285, "x_t", "input")
     d.arrow(x, candidate)
@@ -102,20 +93,16 @@ def encoder_decoder():
     c = d.box(320, 160, "c", "memory", 44, 44)
     decoder = d.row([420, 510, 600], 160, ["s_1", "s_2", "s_3"], "state")
     words = d.row([420, 510, 600], 40, ["y_1", "y_2", "y_3"], "output")
-    for x, h in zip(source, states, strict=True):
-        d.arrow(x, h)
-    d.arrow(states[0], states[1])
-    d.arrow(states[1], states[2])
-    d.arrow(states[2], c)
+    d.arrows(source, states)
+    d.chain(*states, c)
     d.arrow((320, 182), (320, 225), (600, 225), head=False)
     d.arrow((320, 138), (320, 100), (575, 100), head=False)
     for s, y in zip(decoder, words, strict=True):
         d.arrow((s.x, 225), s)
         d.arrow(s, y)
         d.arrow((s.x - 25, 100), (s.x - 15, 57))
-    for t in (0, 1):
-        d.arrow(decoder[t], decoder[t + 1])
-        d.arrow(words[t], decoder[t + 1], kind="faint")
+    d.chain(*decoder)
+    d.arrows(words[:2], decoder[1:], kind="faint")
     d.words(440, 248, "c: the summary of the whole source")
     return d
 
@@ -131,20 +118,15 @@ def seq2seq():
     ys = [340, 430, 520, 610]
     fed = d.row(ys, 235, ["start", "y_1", "y_2", "y_3"], "input")
     top = d.row(ys, 35, ["y_1", "y_2", "y_3", "end"], "output")
-    layers = []
-    for y in (165, 105):
-        layers.append(d.row([*xs, *ys], y, [""] * 7, "state", width=46, height=32))
+    size = {"width": 46, "height": 32}
+    layers = [d.row([*xs, *ys], y, [""] * 7, **size) for y in (165, 105)]
     d.text(60, 165, "h")
     d.text(60, 105, "h")
     for layer in layers:
-        for one, other in zip(layer, layer[1:], strict=False):
-            d.arrow(one, other)
-    for below, above in zip([*source, *fed], layers[0], strict=True):
-        d.arrow(below, above)
-    for below, above in zip(*layers, strict=True):
-        d.arrow(below, above)
-    for below, above in zip(layers[1][3:], top, strict=True):
-        d.arrow(below, above)
+        d.chain(*layer)
+    d.arrows([*source, *fed], layers[0])
+    d.arrows(*layers)
+    d.arrows(layers[1][3:], top)
     d.frame(256, 78, 46, 116)
     d.words(262, 46, "v: last states\nof all layers")
     d.words(140, 262, "the source, backwards")
