@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from zoo.presets import list_presets
     from zoo.presets.loading import load
-    from zoo.training.train_by_name import train
+    from zoo.training.recipe import train
 
 __version__ = "0.1.0"
 register_with_keras()
@@ -54,6 +54,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submod_attrs={
         "presets": ["list_presets"],
         "presets.loading": ["load"],
-        "training.train_by_name": ["train"],
+        "training.recipe": ["train"],
     },
 )

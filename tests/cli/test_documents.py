@@ -9,9 +9,8 @@ import pytest
 
 from zoo.cli import main
 from zoo.cli.common import COMMANDS
-from zoo.training.recipe import load_recipe
+from zoo.training.recipe import load_recipe, recipes
 from zoo.training.recipes.arguments import parse
-from zoo.training.train_by_name import recipes
 
 pytestmark = pytest.mark.backend_free
 

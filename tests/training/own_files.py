@@ -1,8 +1,7 @@
 """Small files of a user's own text, for the tests of runs on it."""
 
 from zoo.data import reversal_pairs
-from zoo.training.recipe import load_recipe
-from zoo.training.train_by_name import recipes
+from zoo.training.recipe import load_recipe, recipes
 
 # A model of a few hundred weights, and few shapes to compile.
 SMALL = {

@@ -11,7 +11,6 @@ import pytest
 
 import zoo
 from tests.harness import load_recipe
-from zoo.cli.train import recipes
 from zoo.data import list_corpora
 from zoo.models import LuongTranslator
 from zoo.training import (
@@ -25,6 +24,7 @@ from zoo.training import (
     translation_recipe,
 )
 from zoo.training.config import read_configuration
+from zoo.training.recipe import recipes
 
 pytestmark = pytest.mark.once
 

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 
 import zoo
-from zoo.cli import answers, evaluate, export, look, report, train
-from zoo.cli.common import COMMANDS, BadInput, Command, Parser, add_options, exit_code
+from zoo.cli import answers, evaluate, export, look, train  # noqa: F401
+from zoo.cli.common import COMMANDS, BadInput, Parser, add_options, exit_code
 from zoo.strings import did_you_mean
 
 MENU = {
@@ -22,8 +22,6 @@ MENU = {
     "look": ["list", "info", "plot", "explore"],
     "set up": ["completion"],
 }
-for _name, _module in {"train": train, "report": report}.items():
-    COMMANDS[_name] = Command(_module.HELP, _module.EXAMPLE, (), _module.run)
 _EPILOG = """\
 zoo COMMAND --help explains a command. Exit codes: 0 success, 1 failure, 2 bad
 usage or input, 130 interrupted, 141 closed standard output.
@@ -86,8 +84,6 @@ def _parser():
             name, help=each.help, description=each.help, epilog=end, **options
         )
         add_options(command, each.options)
-    train.add_arguments(commands.choices["train"])
-    report.add_arguments(commands.choices["report"])
     return parser
 
 
@@ -101,7 +97,7 @@ def _complete(parser):
     from argcomplete.completers import FilesCompleter
 
     from zoo import data, presets
-    from zoo.training.train_by_name import recipes
+    from zoo.training.recipe import recipes
 
     names = {
         "PRESET": lambda: [card.name for card in presets.list_presets()],

@@ -1,45 +1,38 @@
-"""The command `zoo train`: finds a recipe, by name, path or run, and runs it."""
+"""The commands `train`, which finds a recipe by name, path or run, and `report`."""
 
 import argparse
 import re
 from pathlib import Path
 
-from zoo.cli.common import BadInput, Parser
+from zoo.cli.common import BadInput, Parser, command, words
 from zoo.cli.presets import card_of, find_preset
 from zoo.training.config import read_configuration
-from zoo.training.recipe import load_recipe
-from zoo.training.train_by_name import recipes
+from zoo.training.recipe import load_recipe, recipes
 
-HELP = "train a model on a recipe's text or on your own; resume a run"
-EXAMPLE = "zoo train luong_local --train my.en my.de --output runs/mine"
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Adds the arguments of `zoo train` to its parser."""
-    command.usage = (
-        "zoo train RECIPE [--scale SCALE] [--set KEY=VALUE ...] [...]\n"
-        "       zoo train RECIPE --train my.en my.de [--valid FILE ...] [--test ...]\n"
-        "       zoo train --from PRESET --train my.en my.de [...]\n"
-        "       zoo train --resume DIR [--epochs N] [--finish]\n"
-        "       zoo train --list"
-    )
-    command.add_argument("recipe", metavar="RECIPE", help="name, or path of a .py file")
-    text = "arguments of the recipe; zoo train RECIPE --help describes them"
-    command.add_argument("options", metavar="...", nargs=argparse.REMAINDER, help=text)
+_OPTIONS = (
+    "of the recipe, as --scale small, or --train my.en my.de; zoo train RECIPE --help "
+    "has all. Without RECIPE: --from PRESET --train FILE ..., or --resume DIR "
+    "[--epochs N] [--finish], or --list"
+)
 
 
-def with_recipe(words: list[str]) -> list[str]:
+def with_recipe(argv: list[str]) -> list[str]:
     """Inserts an empty recipe name before options without a recipe.
 
     argparse passes options on only after a positional argument.
     """
-    if words[:1] in (["-h"], ["--help"]):
-        return words
-    return [""] * (not words or words[0].startswith("-")) + words
+    if argv[:1] in (["-h"], ["--help"]):
+        return argv
+    return [""] * (not argv or argv[0].startswith("-")) + argv
 
 
-def run(arguments: argparse.Namespace) -> int | None:
-    """Runs `zoo train`; returns the recipe's exit code."""
+@command(
+    "zoo train luong_local --train my.en my.de --output runs/mine",
+    words("recipe", "RECIPE", "name, or path of a .py file"),
+    words("options", "...", _OPTIONS, nargs=argparse.REMAINDER),
+)
+def train(arguments: argparse.Namespace) -> int | None:
+    """Trains a model on a recipe's text or on your own; resumes a run."""
     name, options = arguments.recipe, arguments.options
     if not name and options == ["--list"]:
         return print("\n".join(recipes()))
@@ -64,8 +57,8 @@ def _recipe(name):
 def _recipe_of_options(options):
     """Returns the recipe's name for `--resume DIR` or `--from PRESET`."""
     parser = Parser(prog="zoo train", add_help=False)
-    parser.add_argument("--resume", metavar="DIR")
-    parser.add_argument("--from", dest="start", metavar="PRESET")
+    parser.add_argument("--resume")
+    parser.add_argument("--from", dest="start")
     given, names = parser.parse_known_args(options)[0], []
     if given.resume is not None:
         names = [read_configuration(given.resume)["recipe"]["name"]]
@@ -81,3 +74,11 @@ def _recipe_of_options(options):
         "give the recipe, as in zoo train FILE.py "
         f"{' '.join(options)}; zoo's are [{', '.join(recipes())}]"
     )
+
+
+@command("zoo report runs/mine", words("folder", "FOLDER", "of a run, as runs/NAME"))
+def report(arguments: argparse.Namespace) -> None:
+    """Writes a run's curves, scores and samples."""
+    from zoo.training import write_report
+
+    print(write_report(arguments.folder))

@@ -9,7 +9,7 @@ from tests.training.own_files import SMALL, pairs
 from zoo.data import agreement_sentences, opinion_sentences
 from zoo.data.generated.toy_text import toy_sentences
 from zoo.presets.card import read_card
-from zoo.training.train_by_name import recipes, train
+from zoo.training.recipe import recipes, train
 
 pytestmark = pytest.mark.once  # test_translation.py trains under each backend
 
