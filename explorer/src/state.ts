@@ -7,11 +7,11 @@ export const MOST_BEAM = 8;
 
 export type Tab = "attention" | "steps" | "beam";
 export type Unit = "words" | "pieces";
-export type Language = "en" | "de" | "zh";
+export type Language = "en" | "zh";
 export type Theme = "light" | "dark";
 
 export const TABS: readonly Tab[] = ["attention", "steps", "beam"];
-export const LANGUAGES: readonly Language[] = ["en", "de", "zh"];
+export const LANGUAGES: readonly Language[] = ["en", "zh"];
 
 /** What a visitor changed in a model's search. */
 export interface Edits {

@@ -3,13 +3,12 @@
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import { LANGUAGES, type Language } from "../state";
-import { de } from "./de";
 import { type Texts, en } from "./en";
 import { zh } from "./zh";
 
 export type { Texts };
 
-export const TEXTS: Record<Language, Texts> = { en, de, zh };
+export const TEXTS: Record<Language, Texts> = { en, zh };
 
 /** The first of a browser's languages that the page speaks, or English. */
 export function languageOf(preferred: readonly string[]): Language {

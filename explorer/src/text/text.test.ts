@@ -6,10 +6,10 @@ const leaves = (value: unknown, path = ""): [string, unknown][] =>
     ? Object.entries(value).flatMap(([key, inner]) => leaves(inner, `${path}.${key}`))
     : [[path, value]];
 
-test.each(["de", "zh"] as const)("%s: every entry has a text of its own language", (language) => {
+test("every entry has a text of its own language", () => {
   const english = new Map(leaves(TEXTS.en));
-  const same = new Set([".space", ".greedy", ".tabs.attention", ".legend", ".attentionIn", ".tabs.beam", ".about.paper"]);
-  for (const [path, text] of leaves(TEXTS[language])) {
+  const same = new Set([".space"]);
+  for (const [path, text] of leaves(TEXTS.zh)) {
     expect(english.has(path), path).toBe(true);
     if (typeof text === "string") {
       if (path !== ".space") expect(text.trim(), path).not.toBe("");
@@ -24,12 +24,12 @@ test.each(["de", "zh"] as const)("%s: every entry has a text of its own language
   }
 });
 
-test.each(["en", "de", "zh"] as const)("%s: what explains a drawing holds in dark colours as well", (language) => {
-  for (const [path, text] of leaves(TEXTS[language].explain)) expect(text, path).not.toMatch(/dark|dunk(el|l)|深/i);
+test.each(["en", "zh"] as const)("%s: what explains a drawing holds in dark colours as well", (language) => {
+  for (const [path, text] of leaves(TEXTS[language].explain)) expect(text, path).not.toMatch(/dark|深/i);
 });
 
 test("a browser's first language that there is, or English", () => {
-  expect(languageOf(["fr-CH", "de-CH", "en"])).toBe("de");
+  expect(languageOf(["fr-CH", "zh-CN", "en"])).toBe("zh");
   expect(languageOf(["zh-Hant-TW"])).toBe("zh");
   expect(languageOf(["fr"])).toBe("en");
   expect(languageOf([])).toBe("en");
