@@ -25,7 +25,7 @@ def test_translate_options_reach_the_model(task, capsys):
         "--length-penalty 0.6 --batch-size 7 --coverage-penalty 0.2 --max-length 9"
     )
     options += " --min-length 4 --replace-unknown --no-repeat-ngram-size 3 --ban x"
-    assert translate(*options.split(), "--term=a=b", "--prefix=Ein", "a") == 0
+    assert translate(*options.split(), "--prefix=Ein", "a") == 0
     plain = {"texts": ["a dog", "runs"], "n_best": 1, "beam_size": 3, "batch_size": 64}
     assert task.calls[0] == plain
     assert task.calls[1] == {
@@ -39,7 +39,6 @@ def test_translate_options_reach_the_model(task, capsys):
         "replace_unknown": True,
         "no_repeat_ngram_size": 3,
         "banned": ["x"],
-        "terms": {"a": "b"},
         "prefix": "Ein",
     }
 
@@ -95,7 +94,6 @@ def test_a_terminal_without_text_is_a_prompt(task, monkeypatch, capsys):
         (["--output", ".", "a"], "cannot write .: it is a folder"),
         (["--input", "out", "--output", "out"], "would overwrite its own input"),
         (["--input", "x", "a"], "not both"),
-        (["--term", "a=", "a"], "must be WORD=TRANSLATION"),
         (["--no-such-option", "a"], "--no-such-option"),
     ],
 )
@@ -114,7 +112,7 @@ def test_bad_usage(task, tmp_path, monkeypatch, capsys, arguments, message):
 def test_a_real_model_heeds_constraints(tmp_path, capsys):
     command = ["translate", str(save_translator(tmp_path / "tiny"))]
     command += ["--beam", "2", "--max-length", "9", "a ßÄ dog", "die katze"]
-    assert main([*command, "--prefix", "hund", "--term", "a=hund"]) == 0
+    assert main([*command, "--prefix", "hund"]) == 0
     found = capsys.readouterr().out.splitlines()
     assert len(found) == 2 and all(line.startswith("hund") for line in found)
     assert main([*command, "--ban", "a", "--ban", "nobody"]) == 2

@@ -1,4 +1,4 @@
-"""Prefixes, banned words, terms, repeats, against all hypotheses that are allowed."""
+"""Prefixes, banned words, repeats, against all hypotheses that are allowed."""
 
 import keras
 import numpy as np
@@ -51,50 +51,6 @@ def test_prefixes_and_banned_words_leave_the_rest_as_it_was(table, banned):
         counts.append(check_row(ids[row], scores[row], expected))
         assert (scores[row, counts[-1] :] == NO_HYPOTHESIS).all()
     assert len(set(counts)) >= 3 and min(counts) > 0
-
-
-PHRASES = {0: [[4, 1]], 2: [[4], [1]], 4: [[1], [1]], 6: [[4, 4]]}  # of some sentences
-TERMS = np.zeros((SENTENCES, 4), "int32")  # with room for one token more
-TERMS[[0, 2, 4, 6], :2] = [[-4, 1], [-4, -1], [-1, -1], [-4, 4]]
-
-
-def holds(hypothesis, phrases):
-    """Whether a hypothesis has the phrases, each in a place of its own."""
-    if not phrases:
-        return True
-    size = len(phrases[0])
-    return any(
-        hypothesis[i : i + size] == phrases[0]
-        and holds([*hypothesis[:i], -1, *hypothesis[i + size :]], phrases[1:])
-        for i in range(len(hypothesis))
-    )
-
-
-def test_hypotheses_hold_their_terms(table):
-    """With places for all, those that hold them and no others; with few, the best has
-    them, and where there are none nothing changes."""
-    table.fill(5)
-    limits = np.full(SENTENCES, LIMIT, "int32")
-    search = BeamSearch(ALL, 1.0, 0.2, n_best=ALL)
-    ids, scores = search.find(table, SOURCES, limits, LIMIT, terms=TERMS)
-    for row in range(SENTENCES):
-        every = exhaustive(
-            table.follower(row), VOCABULARY, LIMIT, SOURCES[row], 1.0, 0.2
-        )
-        expected = [pair for pair in every if holds(pair[1], PHRASES.get(row, []))]
-        assert (row in PHRASES) == (len(expected) < len(every))
-        count = check_row(ids[row], scores[row], expected)
-        assert (scores[row, count:] == NO_HYPOTHESIS).all()
-    for beams in 1, 3:
-        search = BeamSearch(beams)
-        plain = search.find(table, SOURCES, limits, LIMIT)
-        ids, scores = search.find(table, SOURCES, limits, LIMIT, terms=TERMS)
-        for row in range(SENTENCES):
-            if row in PHRASES:
-                assert holds(ids[row, 0].tolist(), PHRASES[row])
-            else:
-                np.testing.assert_array_equal(ids[row, 0], plain[0][row, 0])
-                np.testing.assert_allclose(scores[row, 0], plain[1][row, 0], 1e-5)
 
 
 class Chain:
@@ -158,11 +114,3 @@ def test_no_ngram_comes_twice(n):
                 expected = [pair for pair in every if pair[0] > -np.inf]
                 count = check_row(ids[row], scores[row], expected)
                 assert (scores[row, count:] == NO_HYPOTHESIS).all()
-    # Terms may repeat what they must, in NumPy too.
-    terms = np.array([[-1, 1, 0]] * 3, "int32")
-    search = BeamSearch(2, no_repeat_ngram_size=n)
-    found = search.find(keras_model, sources, limits, steps, terms=terms)
-    search = ArraySearch(**search.get_config())
-    other = search.find(chain, sources, limits, steps, terms=terms)
-    assert all(holds(row.tolist(), [[1, 1]]) for row in found[0][:, 0])
-    np.testing.assert_array_equal(other[0][:, 0], found[0][:, 0, : other[0].shape[2]])

@@ -3,12 +3,16 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import by_hand
-from zoo.decoding import BeamSearch, Translation, search_ids
-from zoo.models import LuongTranslator
+from tests.harness import by_hand, randomize
+from zoo.decoding import BeamSearch, Translation, score_ids, search_ids
+from zoo.decoding.translating import source_words
+from zoo.models import Luong, LuongPreprocessor, LuongTranslator
+from zoo.text import Tokenizer, train_tokenizer
 
 START, END = 2, 3
 BUCKETS = {8, 16, 24}  # the lengths that the tests' sentences fall into
+OPTIONS = {"beam_size": 3, "max_length": 9, "length_penalty": 0.0}
+DETAILS = {**OPTIONS, "return_details": True}
 
 
 @pytest.fixture(scope="module")
@@ -173,6 +177,112 @@ def test_one_program_for_each_length_bucket(translator, texts, monkeypatch):
     assert len(clone.backbone.__dict__["_compiled"][1]) == each * len(buckets)
 
 
+# === Prefixes ===
+
+
+@pytest.mark.once
+def test_a_translation_begins_with_its_prefix(terse, texts):
+    records = terse.translate(texts, prefix="ein hund", n_best=2, **DETAILS)
+    best = [record for found in records for record in found]
+    assert len(best) > len(texts)
+    assert all(record.text.startswith("ein hund") for record in best)
+    assert len({record.text for record in best}) > 3
+    alone = terse.translate(texts[3], prefix="ein hund", **OPTIONS)
+    assert alone == records[3][0].text
+    assert terse.translate("", prefix="ein", **OPTIONS) == ""
+    assert terse.translate([], prefix="ein") == []
+    assert terse.translate(texts, prefix="", **OPTIONS) == terse.translate(
+        texts, **OPTIONS
+    )
+
+
+@pytest.mark.once
+def test_a_prefix_longer_than_the_usual_limit(translator, terse):
+    prefix = "hund " * 30
+    [own] = translator.preprocessor.encode_targets([prefix])
+    # A model that ends nothing by itself.
+    found = translator.translate("ein", 2, prefix=prefix, return_details=True)
+    assert found.text.startswith(prefix.strip())
+    source = len(found.source_tokens)
+    assert len(own) < len(found.tokens) < len(own) + 2 * source + 10
+    ids = terse.preprocessor.encode(["ein"])
+    with pytest.raises(ValueError, match=r"prefix\[0\] of 5 pieces, max_length=5"):
+        search_ids(terse, ids, BeamSearch(1), max_length=5, prefixes=[[4] * 5])
+
+
+# === Banned pieces ===
+
+
+@pytest.mark.once
+def test_banned_pieces_are_not_written(terse, texts):
+    vocabulary = terse.preprocessor.tokenizer
+    free = terse.translate(texts, **DETAILS)
+    written = {token for record in free for token in record.tokens}
+    banned = sorted(written - {"▁"})[::2]
+    found = terse.translate(texts, banned=banned, **DETAILS)
+    tokens = {token for record in found for token in record.tokens}
+    assert banned and tokens and not tokens & set(banned)
+    # What is written is as probable as ever.
+    ids = [[vocabulary.token_to_id(x) for x in record.tokens] for record in found]
+    log_probs = score_ids(terse, terse.preprocessor.encode(texts), ids)
+    scores = [record.score for record in found]
+    np.testing.assert_allclose([x.sum() for x in log_probs], scores, rtol=1e-4)
+    # A prefix may have them.
+    [ids] = terse.preprocessor.encode_targets("hund")
+    pieces = terse.preprocessor.pieces(ids)
+    record = terse.translate(texts[0], prefix="hund", banned=pieces, **DETAILS)
+    assert record.tokens[: len(pieces)] == pieces
+    assert not set(record.tokens[len(pieces) :]) & set(pieces)
+
+
+# === Unknown words ===
+
+
+@pytest.fixture(scope="module")
+def reader():
+    """A translator with a vocabulary of words."""
+    texts = ["a dog runs", "ein hund rennt", "a cat sleeps", "die katze rennt"]
+    tokenizer = Tokenizer(train_tokenizer(texts, 14, model_type="word"))
+    sizes = {"num_layers": 1, "hidden_dim": 6, "embedding_dim": 5}
+    backbone = Luong(14, **sizes, attention="global")
+    randomize(backbone, scale=1.0, seed=3)
+    return LuongTranslator(backbone, LuongPreprocessor(tokenizer, source_end=True))
+
+
+@pytest.mark.once
+def test_an_unknown_word_becomes_the_one_that_is_attended_to(reader):
+    texts = ["a Mops runs", "Uhu sleeps", "a dog runs"]
+    # Nothing is left but unknown words.
+    known = reader.preprocessor.tokenizer.get_vocabulary()[4:]
+    options = {**DETAILS, "banned": ["<pad>", "<s>", *known], "min_length": 4}
+    records = reader.translate(texts, **options)
+    found = reader.translate(texts, replace_unknown=True, **options)
+    taken = []
+    for old, new, text in zip(records, found, texts, strict=True):
+        assert set(old.tokens) == {"<unk>"} and len(old.tokens) >= 3
+        # Not its end token: a word.
+        rows = old.alignment[:, : len(text.split())]
+        wanted = [f"▁{text.split()[place]}" for place in rows.argmax(axis=1)]
+        assert new.tokens == wanted
+        assert new.text == " ".join(token[1:] for token in wanted)
+        assert new.score == old.score
+        taken += wanted
+    assert "▁Mops" in taken or "▁Uhu" in taken
+    plain = {**options, "return_details": False}
+    assert reader.translate(texts, replace_unknown=True, **plain) == [
+        record.text for record in found
+    ]
+    best = reader.translate(texts, replace_unknown=True, n_best=2, **plain)
+    assert [first for first, _ in best] == [record.text for record in found]
+
+
+@pytest.mark.once
+def test_a_word_is_more_than_its_unknown_piece(terse):
+    [ids] = terse.preprocessor.encode(["a dogßX"])
+    [words] = source_words(terse.preprocessor, ["a dogßX"], [ids])
+    assert words[-1] == "dogßX" and set(words) == {"a", "dogßX"}
+
+
 # === What is refused ===
 
 
@@ -184,14 +294,21 @@ def test_one_program_for_each_length_bucket(translator, texts, monkeypatch):
         ({"min_length": 6, "max_length": 5}, "min_length=6, max_length=5"),
         ({"batch_size": 0}, "batch_size=0"),
         ({"texts": ["a", 3]}, r"texts\[1\] must be a str"),
+        ({"prefix": "ein hund rennt", "max_length": 3}, r"prefix\[0\] of \d+ pieces"),
+        ({"prefix": ["ein"]}, "Received: 1 prefixes and 2 texts"),
+        ({"prefix": ["ein", 3]}, r"prefix\[1\] must be a str"),
+        ({"prefix": "Uhu"}, "known to the vocabulary. Received: 'Uhu'"),
+        ({"banned": ["ein", "nobody"]}, r"banned\[1\]='nobody'"),
+        ({"banned": ""}, r"banned\[0\]=''"),
+        ({"banned": "</s>"}, r"banned_ids=\[3\]"),
     ],
 )
 def test_bad_values_are_refused_before_any_computation(
-    translator, monkeypatch, arguments, message
+    reader, monkeypatch, arguments, message
 ):
     monkeypatch.setattr(BeamSearch, "__call__", None)
     with pytest.raises((ValueError, TypeError), match=message):
-        translator.translate(**{"texts": ["a dog"], **arguments})
+        reader.translate(**{"texts": ["a dog", "a cat"], **arguments})
 
 
 def test_a_model_of_nan_is_reported(translator, texts):

@@ -121,7 +121,7 @@ class TracingSearch(ArraySearch):
         nodes, done = [-1] * self.beam_size, []  # of the live and finished hypotheses
         while beam.step < steps and (beam.live > LOW / 2).any():
             before, beam = beam, step(self, model, beam, sentences)
-            scores, words, parents, _ = extend(self, model.last, before, sentences)
+            scores, words, parents = extend(self, model.last, before, sentences)
             parents = np.zeros((1, 1), int) if self.beam_size == 1 else parents
             first = len(self.tree)
             self.grow(model.last, before, sentences, nodes)

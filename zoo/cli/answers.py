@@ -28,15 +28,6 @@ from zoo.cli.texts import (
     run_texts,
 )
 
-
-def _term(text):
-    """Splits "WORD=TRANSLATION", of which neither may be blank."""
-    word, _, translation = text.partition("=")
-    if not word.strip() or not translation.strip():
-        raise argparse.ArgumentTypeError(f"must be WORD=TRANSLATION, received {text!r}")
-    return word, translation
-
-
 # Arguments of `translate`, beside those of a search.
 _CONSTRAINTS = (
     option("--prefix TEXT", "beginning of each translation"),
@@ -44,13 +35,6 @@ _CONSTRAINTS = (
         "--ban PIECE",
         "piece or word of the vocabulary to avoid; may be repeated",
         dest="banned",
-        action="append",
-    ),
-    option(
-        "--term WORD=TRANSLATION",
-        "what must translate a word of the text; may be repeated",
-        _term,
-        dest="terms",
         action="append",
     ),
     option(
@@ -87,8 +71,6 @@ def translate(arguments: argparse.Namespace) -> None:
     model = load_translator(arguments)
     drawn = arguments.alignments or in_terminal(arguments)
     options = given(arguments, [*SEARCH, *_CONSTRAINTS])
-    if arguments.terms:
-        options["terms"] = dict(arguments.terms)
     n_best = options["n_best"] = arguments.n_best
     if drawn:
         from zoo.decoding import format_alignment

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from zoo.checks import integer
-from zoo.decoding.constraints import replace_unknown_words
 from zoo.decoding.search import Search, check_found, longest_translation
 from zoo.ids import END_ID, START_ID, UNKNOWN_ID
 from zoo.text.rows import Rows, batches, bucket, pad_batch
@@ -89,22 +88,23 @@ class BatchDecoder:
         details = zip(alignments, log_probs or [None] * len(rows), strict=True)
         return [self._record(*r, *rest) for r, rest in zip(rows, details, strict=True)]
 
-    def _write(self, found, sources, n_best, single, details, batch_size, words=None):
+    def _write(self, found, sources, n_best, single, details, batch_size, mend=None):
         """Turns the result of `search_ids` into texts, or records with `details`.
 
-        `words` of each source, if any, take the place of unknown pieces.
+        `mend` takes a source's index and a record, and returns one without unknown
+        pieces.
         """
         rows = [(i, *pair) for i, best in enumerate(found) for pair in best]
         written = self.preprocessor.decode([ids for _, ids, _ in rows])
         chosen = {
             n: (sources[i], ids, written[n], score)
             for n, (i, ids, score) in enumerate(rows)
-            if details or (words and UNKNOWN_ID in ids)
+            if details or (mend and UNKNOWN_ID in ids)
         }
         records = self._records(list(chosen.values()), batch_size)
         for n, record in zip(chosen, records, strict=True):
-            if words:
-                record = replace_unknown_words(record, words[rows[n][0]])
+            if mend:
+                record = mend(rows[n][0], record)
             written[n] = record if details else record.text
         texts = iter(written)
         results = [[next(texts) for _ in best] for best in found]
@@ -120,7 +120,6 @@ def search_ids(
     max_length: int | None = None,
     batch_size: int = 64,
     prefixes: Rows | None = None,
-    terms: Rows | None = None,
 ) -> list[list[tuple[list[int], float]]]:
     """Searches for the translations of source ids.
 
@@ -132,53 +131,41 @@ def search_ids(
         batch_size: sentences decoded together.
         prefixes: ids with which the translations of each source start, shorter than
             the maximum length; None for none.
-        terms: for each source, the ids of the terms that its translations must hold,
-            the first of each negative; None for none.
 
     Returns:
         For each source at most `n_best` pairs of (ids, score), best first, without the
         end token; an empty source has empty ones with score 0.
 
     Raises:
-        ValueError: for a length or batch size below 1, or a `min_length`, prefix or
-            terms without room within `max_length`, before any computation; for a text
-            without a hypothesis of finite score.
+        ValueError: for a length or batch size below 1, or a `min_length` or prefix
+            without room within `max_length`, before any computation; for a text without
+            a hypothesis of finite score.
     """
     integer("batch_size", batch_size, 1)
-    prefixes, terms = (given or [[]] * len(sources) for given in (prefixes, terms))
+    prefixes = prefixes or [[]] * len(sources)
     if max_length is not None:
-        integer("max_length", max_length, 1)
-        _check_length(max_length, search.min_length, prefix=prefixes, terms=terms)
+        _check_length(integer("max_length", max_length, 1), search.min_length, prefixes)
+
+    def limit(i):
+        own = longest_translation(len(sources[i])) + len(prefixes[i])
+        return max_length or max(own, search.min_length)
 
     def decode(rows):
         source = pad_batch([sources[i] for i in rows], batch_size)
-        limits = [
-            max_length
-            or max(
-                longest_translation(len(sources[i])) + len(prefixes[i]) + len(terms[i]),
-                search.min_length,
-            )
-            for i in rows
-        ]
+        limits = np.array([limit(i) for i in rows], "int32")
         steps = longest_translation(source.shape[1])
-        if max_length or max(limits) > steps:
-            steps = bucket(max(limits))
-        arrays = {}
+        if max_length or limits.max() > steps:
+            steps = bucket(int(limits.max()))
+        prefix = None
         if any(begun := [prefixes[i] for i in rows]):
-            arrays["prefix"] = pad_batch(begun, batch_size, steps)
-        if size := max(len(terms[i]) for i in rows):  # in one of few widths
-            width = 1 + (1 << (size - 1).bit_length())
-            arrays["terms"] = pad_batch([terms[i] for i in rows], batch_size, width)
-        limits = np.array(limits, "int32")
-        return rows, *search.find(model.backbone, source, limits, steps, **arrays)
+            prefix = pad_batch(begun, batch_size, steps)
+        return rows, *search.find(model.backbone, source, limits, steps, prefix)
 
     results: list[Any] = [[([], 0.0)] * search.n_best for _ in sources]
     # Sorted by length, so that a batch holds little padding.
     full = [i for i, ids in enumerate(sources) if len(ids)]
     order = sorted(full, key=lambda i: len(sources[i]))
-    groups = list(batches(order, batch_size, sources))
-    run = model.map_batches if len(groups) > 1 else map  # one has all cores
-    for rows, ids, scores in run(decode, groups):
+    for rows, ids, scores in _in_batches(model, decode, order, batch_size, sources):
         name = "images" if np.ndim(sources[rows[0]]) > 1 else "texts"
         check_found(scores[: len(rows)], rows, name)
         for row, i in enumerate(rows):
@@ -186,20 +173,26 @@ def search_ids(
     return results
 
 
-def _check_length(max_length, min_length, **given):
+def _check_length(max_length, min_length, prefixes):
     if min_length > max_length:
         raise ValueError(
             "`min_length` must not exceed `max_length`. "
             f"Received: min_length={min_length}, max_length={max_length}"
         )
-    for name, rows in given.items():
-        for place, ids in enumerate(rows):
-            if len(ids) >= max_length:
-                raise ValueError(
-                    "A prefix or a text's terms must have fewer pieces than "
-                    "`max_length`, in which the end token counts. Received: "
-                    f"{name}[{place}] of {len(ids)} pieces, max_length={max_length}"
-                )
+    for place, ids in enumerate(prefixes):
+        if len(ids) >= max_length:
+            raise ValueError(
+                "A prefix must have fewer pieces than `max_length`, in which the end "
+                f"token counts. Received: prefix[{place}] of {len(ids)} pieces, "
+                f"max_length={max_length}"
+            )
+
+
+def _in_batches(model, function, order, batch_size, *columns):
+    """Applies a function to batches of indices, several at a time if the model can."""
+    groups = list(batches(order, batch_size, *columns))
+    run = model.map_batches if len(groups) > 1 else map  # one has all cores
+    return run(function, groups)
 
 
 def in_threads(
@@ -279,17 +272,16 @@ def _read(model, function, sources, targets, batch_size):
     sizes = [(bucket(len(s)), len(t)) for s, t in zip(sources, read, strict=True)]
     order = sorted(range(len(sizes)), key=sizes.__getitem__)
 
-    def apply(chosen):
-        return chosen, function(
-            pad_batch([sources[i] for i in chosen], batch_size),
-            pad_batch([read[i] for i in chosen], batch_size),
-            pad_batch([[*targets[i], END_ID] for i in chosen], batch_size),
+    def apply(rows):
+        return rows, function(
+            pad_batch([sources[i] for i in rows], batch_size),
+            pad_batch([read[i] for i in rows], batch_size),
+            pad_batch([[*targets[i], END_ID] for i in rows], batch_size),
         )
 
-    groups = list(batches(order, batch_size, sources, read))
-    run = model.map_batches if len(groups) > 1 else map  # one has all cores
-    for chosen, outputs in run(apply, groups):
-        for row, i in enumerate(chosen):
+    columns = sources, read
+    for rows, outputs in _in_batches(model, apply, order, batch_size, *columns):
+        for row, i in enumerate(rows):
             yield i, [output[row] for output in outputs]
 
 

@@ -127,7 +127,7 @@ class BeamSearch(Search):
         start_id: the start token's id.
         end_id: the end token's id.
         no_repeat_ngram_size: n for which no hypothesis has the same n ids in a row
-            twice, unless a prefix or term asks for it; 0 disables it.
+            twice, unless a prefix asks for it; 0 disables it.
 
     Raises:
         ValueError: for values out of range, before any computation.
@@ -160,24 +160,23 @@ class BeamSearch(Search):
         source: np.ndarray,
         limits: np.ndarray,
         steps: int,
-        **given: np.ndarray,
+        prefix: np.ndarray | None = None,
     ) -> list[np.ndarray]:
         """See `Search.find`; the programs are compiled and kept with the model.
 
         The penalties are arguments of a program: others need no other one.
         """
         padding = len(source) - len(limits)
-        penalties = np.array([self.length_penalty, self.coverage_penalty], "float32")
-        widths = ((name, array.shape[1]) for name, array in given.items())
+        given = {} if prefix is None else {"prefix": prefix}
         program = compiled(
             model,
-            (*self.key, steps, *widths),
+            (*self.key, steps, *given),
             functools.partial(type(self).__call__, self, model, steps=steps),
         )
         return program(
             source_ids=source,
             limits=np.pad(limits, (0, padding), constant_values=1),  # they end at once
-            penalties=penalties,
+            penalties=np.array([self.length_penalty, self.coverage_penalty], "float32"),
             **given,
         )
 

@@ -11,17 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zoo.backend import Tensor
-from zoo.decoding.lexical_constraints import (
-    LOW,
-    advance,
-    due_words,
-    share_out,
-    upcoming,
-    within_prefix,
-    without_repeats,
-)
 from zoo.ids import PAD_ID
 
+LOW = -1e9  # the score of a missing hypothesis
 _UNCOVERED = 1e-10  # minimum attention of a source token
 
 
@@ -42,7 +34,6 @@ class BeamState(NamedTuple):
             finished, int (B, K, T).
         done: their scores s(Y, X), `LOW` if missing, (B, K).
         coverage: Σ_j a_ij of the live hypotheses, (B, K, S); () without the penalty.
-        met: how many pieces of terms these have met, int (B, K, C); () without terms.
     """
 
     step: Any
@@ -54,7 +45,6 @@ class BeamState(NamedTuple):
     done_ids: Any
     done: Any
     coverage: Any
-    met: Any = ()
 
 
 class SearchConstants(NamedTuple):
@@ -70,7 +60,6 @@ class SearchConstants(NamedTuple):
         rows: the row of each sentence's first hypothesis, int (B, 1).
         places: the places of a translation, int (1, 1, T).
         prefix: given tokens, 0 where a place is free, int (B, T); or None.
-        terms: pieces of terms, see `zoo.decoding.lexical_constraints`; or None.
     """
 
     memory: Any
@@ -82,7 +71,6 @@ class SearchConstants(NamedTuple):
     rows: Any
     places: Any
     prefix: Any = None
-    terms: Any = None
 
 
 def step(
@@ -90,25 +78,11 @@ def step(
 ) -> BeamState:
     """Returns the `BeamState` after one more step of a `BeamSearch`."""
     ops, rows = search.ops, constants.rows
-    # Cache rows are gathered here rather than at the end of the last step, so that a
-    # compiler can make one pass of it and of the model's writing into the cache.
-    state = search.map_structure(
-        lambda x: _pick_rows(ops, x, beam.parents, rows) if _is_cache(x) else x,
-        beam.state,
-    )
-    outputs = model.step(beam.tokens, state, constants.memory)
-    # Under torch, a search outside `no_grad` would keep every step for gradients.
-    logits, state, weights = search.map_structure(
-        lambda x: None if x is None else ops.stop_gradient(x), outputs
-    )
-    scores, words, parents, met = extend(search, logits, beam, constants)
+    logits, state, weights = _run_model(search, model, beam, constants)
+    scores, words, parents = extend(search, logits, beam, constants)
     # Finished hypotheses keep their places, which the beam loses.
     finished = ops.sum(ops.cast(beam.done > LOW / 2, "int32"), axis=1, keepdims=True)
     free = constants.rank < search.beam_size - finished
-    if constants.terms is not None:  # of which another sentence may have more
-        unused = constants.terms[:, :-1] == PAD_ID
-        unused = ops.sum(ops.cast(unused, "int32"), axis=1, keepdims=True)
-        free = constants.rank < search.beam_size - unused - finished
     valid = ops.logical_and(free, scores > LOW / 2)
     words = ops.where(valid, words, PAD_ID)
     ends = ops.logical_and(valid, words == search.end_id)
@@ -123,102 +97,73 @@ def step(
     done_ids, done = finish(search, beam, ends, ids, ranked, finished, constants)
     alive = ops.logical_and(valid, ops.logical_not(ends))
     live = prune(search, ops.where(alive, scores, LOW), done, constants)
-    return BeamState(
-        beam.step + 1,
-        search.map_structure(
-            lambda x: x if _is_cache(x) else _pick_rows(ops, x, parents, rows), state
+    state = search.map_structure(
+        lambda x: x if _is_cache(x) else _pick_rows(ops, x, parents, rows), state
+    )
+    tokens = ops.reshape(words, (-1,))
+    after = state, parents, tokens, ids, live, done_ids, done, coverage
+    return BeamState(beam.step + 1, *after)
+
+
+def _run_model(search, model, beam, constants):
+    """Returns the model's logits, state and weights, without gradients.
+
+    Cache rows are gathered here rather than at the end of the last step, so that a
+    compiler can make one pass of it and of the model's writing into the cache.
+    """
+    ops = search.ops
+    state = search.map_structure(
+        lambda x: (
+            _pick_rows(ops, x, beam.parents, constants.rows) if _is_cache(x) else x
         ),
-        parents,
-        ops.reshape(words, (-1,)),
-        ids,
-        live,
-        done_ids,
-        done,
-        coverage,
-        met,
+        beam.state,
+    )
+    outputs = model.step(beam.tokens, state, constants.memory)
+    # Under torch, a search outside `no_grad` would keep every step for gradients.
+    return search.map_structure(
+        lambda x: None if x is None else ops.stop_gradient(x), outputs
     )
 
 
 def extend(
     search: Any, logits: Tensor, beam: BeamState, constants: SearchConstants
-) -> tuple[Tensor, Tensor, Any, Any]:
+) -> tuple[Tensor, Tensor, Any]:
     """Extends each hypothesis by each word, and keeps the K best of a sentence.
 
         log P(y_1 … y_t | X) = log P(y_1 … y_t-1 | X) + log p(y_t | y_1 … y_t-1, X)
 
     Returns:
-        `(scores, words, parents, met)`: log-probabilities, the new words and the
-        hypotheses that they extend (() with a beam of 1), each (B, K), best first
-        without terms; and the new `met`.
+        `(scores, words, parents)`: log-probabilities, the new words and the hypotheses
+        that they extend (() with a beam of 1), each (B, K), best first.
     """
     ops, beams = search.ops, search.beam_size
     batch = ops.shape(beam.live)[0]
     logits = ops.cast(logits, "float32")
     total = ops.logsumexp(logits, axis=-1, keepdims=True)
-    begun: Any = None
-    pieces: Any = None
-    if constants.terms is not None:
-        begun, pieces = upcoming(search, beam.met, constants.terms)
     # Other words do not get the probability of words that are ruled out.
-    best, words = candidates(search, logits, beam, constants, pieces)
+    best, words = candidates(search, logits, beam, constants)
     width = best.shape[-1]
-    if beams == 1:  # nothing to choose from
-        # In the batch's shape, which a user's model may not keep.
-        scores = ops.reshape(best - total, (batch, 1)) + beam.live
-        return scores, ops.reshape(words, (batch, 1)), (), ()
-    log_probs = ops.reshape(best - total, (batch, beams, width))
-    log_probs = log_probs + beam.live[..., None]
+    # In the batch's shape, which a user's model may not keep.
+    log_probs = ops.reshape(best - total, (batch, beams, width)) + beam.live[..., None]
     flat = ops.reshape(log_probs, (batch, beams * width))
-    words = ops.cast(ops.reshape(words, (batch, beams * width)), "int32")
-    met: Any = ()
-    if constants.terms is None:
-        scores, picks = search.top_k(flat, beams)  # (B, K)
-    else:
-        met = advance(search, beam.met, begun, pieces, words, constants.terms)
-        scores, picks = share_out(search, flat, met)
-        met = ops.take_along_axis(met, picks[..., None], axis=1)
+    words = ops.reshape(words, (batch, beams * width))
+    if beams == 1:  # nothing to choose from
+        return flat, words, ()
+    scores, picks = search.top_k(flat, beams)  # (B, K)
     picks = ops.cast(picks, "int32")
-    return scores, ops.take_along_axis(words, picks, axis=1), picks // width, met
+    return scores, ops.take_along_axis(words, picks, axis=1), picks // width
 
 
 def candidates(
-    search: Any,
-    logits: Tensor,
-    beam: BeamState,
-    constants: SearchConstants,
-    pieces: Any = None,
+    search: Any, logits: Tensor, beam: BeamState, constants: SearchConstants
 ) -> tuple[Tensor, Tensor]:
     """Returns logits and ids `(B * K, k)` of the best allowed words per hypothesis.
-
-    `pieces` are the next ones of terms (see `upcoming`), None without terms.
 
     A single top-k over beams times vocabulary would be slow under XLA.
     """
     ops, beams, vocabulary = search.ops, search.beam_size, logits.shape[-1]
-    words = ops.arange(vocabulary, dtype="int32")[None]
-    if constants.terms is not None:
-        due, unmet = due_words(search, pieces, words)
-        unmet = ops.logical_and(unmet, words == search.end_id)
-        logits = ops.where(unmet, LOW, logits)
-    free = logits
-    if search.banned_ids:
-        banned = np.isin(np.arange(vocabulary), search.banned_ids)
-        free = ops.where(banned[None], LOW, free)
-    if search.min_length:
-        early = beam.step + 1 < search.min_length
-        free = ops.where(ops.logical_and(words == search.end_id, early), LOW, free)
-    if search.no_repeat_ngram_size:
-        others = without_repeats(search, free, beam, constants)
-        free = others if constants.terms is None else ops.where(due, free, others)
-    if constants.prefix is not None:
-        free = within_prefix(search, logits, free, words, beam, constants)
     width = min(beams, vocabulary)
-    if constants.terms is None:
-        best, words = search.top_k(free, width)
-    else:  # these words, too
-        width = min(beams + beam.met.shape[2], vocabulary)
-        words = search.top_k(ops.where(due, -LOW, free), width)[1]
-        best = ops.take_along_axis(free, words, axis=1)
+    best, words = search.top_k(_allowed(search, logits, beam, constants), width)
     # At its limit a sentence takes the end token.
     full = beam.step + 1 >= constants.limits  # (B, 1)
     if beams > 1:
@@ -227,6 +172,50 @@ def candidates(
     end = ops.where(first, logits[:, search.end_id : search.end_id + 1], LOW)
     words = ops.where(full, search.end_id, ops.cast(words, "int32"))
     return ops.where(full, end, best), words
+
+
+def _allowed(search, logits, beam, constants):
+    """Returns logits (B * K, V) with `LOW` for words that may not come next."""
+    ops, vocabulary = search.ops, logits.shape[-1]
+    words = ops.arange(vocabulary, dtype="int32")[None]
+    free = logits
+    if search.banned_ids:
+        banned = np.isin(np.arange(vocabulary), search.banned_ids)
+        free = ops.where(banned[None], LOW, free)
+    if search.min_length:
+        early = beam.step + 1 < search.min_length
+        free = ops.where(ops.logical_and(words == search.end_id, early), LOW, free)
+    if search.no_repeat_ngram_size:
+        free = ops.where(_repeats(search, beam, constants, vocabulary), LOW, free)
+    if constants.prefix is not None:
+        given = ops.take(constants.prefix, ops.reshape(beam.step, (1,)), axis=1)
+        given = ops.repeat(given, search.beam_size, axis=0)  # (B * K, 1)
+        begun = ops.where(words == given, logits, LOW)
+        free = ops.where(given == PAD_ID, free, begun)
+    return free
+
+
+def _repeats(search, beam, constants, vocabulary):
+    """Returns which words (B * K, V) would repeat an n-gram.
+
+    The end token and padding may always be taken.
+    """
+    ops, ids, places = search.ops, beam.ids, constants.places
+    before = search.no_repeat_ngram_size - 1
+    repeats = ops.logical_and(places >= before, places < beam.step)  # (1, 1, T)
+    kept = ops.logical_or(ids == PAD_ID, ids == search.end_id)
+    repeats = ops.logical_and(repeats, ops.logical_not(kept))  # (B, K, T)
+    for back in range(1, min(before, places.shape[-1]) + 1):
+        shifted = ops.pad(ids, [(0, 0), (0, 0), (back, 0)])[..., :-back]
+        last = ops.reshape(ops.maximum(beam.step - back, 0), (1,))
+        repeats = ops.logical_and(repeats, shifted == ops.take(ids, last, axis=2))
+    index = (constants.rows + constants.rank)[..., None] * vocabulary + ids
+    counts = ops.segment_sum(
+        ops.reshape(ops.cast(repeats, "int32"), (-1,)),
+        ops.reshape(index, (-1,)),
+        ops.shape(ids)[0] * search.beam_size * vocabulary,
+    )
+    return ops.reshape(counts, (-1, vocabulary)) > 0
 
 
 def score(
@@ -327,9 +316,9 @@ def keep(
         return values._replace(**search.map_structure(taken, parts))
 
     beam = take(beam, ("state", "tokens"), rows)
-    held = "memory", "limits", "prefix", "terms", "real", "mildest"
+    held = "memory", "limits", "prefix", "real", "mildest"
     constants = take(constants, held, chosen)
-    names = "parents", "ids", "live", "done_ids", "done", "coverage", "met"
+    names = "parents", "ids", "live", "done_ids", "done", "coverage"
     left = constants.rows[: len(chosen)]
     return take(beam, names, chosen), constants._replace(rows=left)
 

@@ -96,7 +96,7 @@ class Search:
         source: np.ndarray,
         limits: np.ndarray,
         steps: int,
-        **given: np.ndarray,
+        prefix: np.ndarray | None = None,
     ) -> Sequence[np.ndarray]:
         """`__call__` of NumPy arrays, in as few programs as can be.
 
@@ -112,7 +112,6 @@ class Search:
         steps: int | None = None,
         prefix: Tensor | None = None,
         penalties: Tensor | None = None,
-        terms: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Searches for the best translations of a batch.
 
@@ -130,24 +129,18 @@ class Search:
                 token is taken anyway.
             penalties: float `(2,)`: replaces the penalties of length and coverage that
                 are not 0.
-            terms: int `(B, C + 1)`: pieces that a hypothesis must hold, one term after
-                the other, the first of each negative, then at least one 0. The beam has
-                C more places.
 
         Returns:
-            `(ids, scores)`: int `(B, K, steps)`, K the places of the beam, best first,
-            padded with 0 after the end token, and float32 `(B, K)`; a missing
-            hypothesis scores -1e9. They have no gradient.
+            `(ids, scores)`: int `(B, K, steps)`, best first, padded with 0 after the
+            end token, and float32 `(B, K)`; a missing hypothesis scores -1e9. They have
+            no gradient.
 
         Raises:
             ValueError: without `steps` if a graph is traced for unknown lengths, or
                 outside a graph if a sentence has no hypothesis, as with logits of NaN.
         """
-        ops, search = self.ops, self
+        ops = self.ops
         source_ids = ops.convert_to_tensor(source_ids)
-        if terms is not None:
-            places = self.beam_size + int(terms.shape[1]) - 1
-            search = type(self)(**{**self.get_config(), "beam_size": places})
         if steps is None:
             steps = self._steps(source_ids, limits)
         if limits is None:
@@ -157,12 +150,11 @@ class Search:
             state = model.start_for(memory, steps)
         else:
             state = model.start(memory)
-        constants = search._constants(memory, source_ids, limits, steps, penalties)
-        given = {"prefix": prefix, "terms": terms}
-        given = {k: ops.cast(x, "int32") for k, x in given.items() if x is not None}
-        constants = constants._replace(**given)
-        beam = search.run(model, search._initial(state, constants), constants, steps)
-        scores, order = self.top_k(beam.done, search.beam_size)
+        constants = self._constants(memory, source_ids, limits, steps, penalties)
+        if prefix is not None:
+            constants = constants._replace(prefix=ops.cast(prefix, "int32"))
+        beam = self.run(model, self._initial(state, constants), constants, steps)
+        scores, order = self.top_k(beam.done, self.beam_size)
         ids = ops.take_along_axis(beam.done_ids, order[..., None], axis=1)
         if (found := self.values_of(scores)) is not None:
             check_found(found, range(len(found)), "source_ids")
@@ -180,7 +172,7 @@ class Search:
         return int(values.max(initial=1))
 
     def _constants(self, memory, source_ids, limits, steps, penalties):
-        """Returns the `SearchConstants` without prefixes and terms."""
+        """Returns the `SearchConstants` without prefixes."""
         ops, batch = self.ops, self.ops.shape(source_ids)[0]
         if penalties is None:
             penalties = (self.length_penalty, self.coverage_penalty)
@@ -204,10 +196,7 @@ class Search:
         """Returns the beam before the first step, from a model's first state."""
         ops, beams = self.ops, self.beam_size
         batch, steps = ops.shape(constants.rows)[0], ops.shape(constants.places)[-1]
-        coverage, met = (), ()
-        if constants.terms is not None:
-            shape = batch, beams, constants.terms.shape[1] - 1
-            met = ops.zeros(shape, "int32")
+        coverage: Any = ()
         if self.coverage_penalty:
             shape = batch, beams, ops.shape(constants.real)[-1]
             coverage = ops.zeros(shape, "float32")
@@ -224,7 +213,6 @@ class Search:
             done_ids=ops.zeros((batch, beams, steps), dtype="int32"),
             done=ops.full((batch, beams), LOW, dtype="float32"),
             coverage=coverage,
-            met=met,
         )
 
     def default_limits(self, source_ids: Tensor) -> Tensor:
@@ -302,6 +290,5 @@ def check_found(scores: np.ndarray, places: Sequence[int], name: str) -> None:
         if not row[0] > LOW / 2:
             raise ValueError(
                 f"The search found no hypothesis for {name}[{place}]: the model's "
-                "logits must be finite, some word must not be banned, and terms and "
-                "prefix must fit within the maximum length"
+                "logits must be finite, and some word must not be banned"
             )

@@ -1,20 +1,22 @@
 """The methods of translators and captioners that take text and images. No Keras."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import bisect
+import dataclasses
+import sys
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from zoo.decoding.batch_decoding import BatchDecoder, score_ids, search_ids, total
-from zoo.decoding.constraints import (
-    read_banned,
-    read_prefixes,
-    read_terms,
-    source_words,
-)
 from zoo.decoding.records import Caption, Translation
 from zoo.decoding.word_methods import perplexity_from
+from zoo.ids import UNKNOWN_ID
 from zoo.strings import check_texts
 from zoo.text.rows import LONGEST
 from zoo.text.translation_arrays import needed_preprocessor
+from zoo.text.word_splitting import words_of
+
+_UNKNOWN = "<unk>"
+_TEXT_OF = {_UNKNOWN: " ⁇ ", "<pad>": "", "<s>": ""}  # as SentencePiece has it
 
 
 class Translating(BatchDecoder):
@@ -52,7 +54,6 @@ class Translating(BatchDecoder):
         min_length: int = 0,
         prefix: str | Sequence[str] | None = None,
         banned: str | Iterable[str] | None = None,
-        terms: Mapping[str, str] | Iterable[Mapping[str, str]] | None = None,
         replace_unknown: bool = False,
         no_repeat_ngram_size: int = 0,
     ) -> Any:
@@ -76,16 +77,11 @@ class Translating(BatchDecoder):
             banned: pieces to avoid (except in a prefix), as in a record's `tokens` or
                 as words, "Hund" for "▁Hund". A word can still be spelled with smaller
                 pieces. "<unk>" can be banned too.
-            terms: words of the source and what must translate them, {"street":
-                "Straße"}: a dict for all texts, or a list of one for each. If a text
-                has the word, spelled as here, its translation has the pieces of the
-                other in a row. It is the search of Post & Vilar 2018; for each of these
-                pieces the beam has one more place.
             replace_unknown: whether each `<unk>` becomes the source word with the
                 highest attention (Luong et al. 2015, section 4), in a record's tokens
                 too. Without attention it stays.
             no_repeat_ngram_size: n for which no translation has the same n pieces in a
-                row twice, unless a prefix or term asks for it; 0 disables it.
+                row twice, unless a prefix asks for it; 0 disables it.
 
         Returns:
             A str for a str, a list for a list; with `n_best` > 1, a list of at most
@@ -100,34 +96,31 @@ class Translating(BatchDecoder):
             ValueError: for a beam, penalty, length or count out of range, a prefix that
                 is unknown to the vocabulary or leaves no room within `max_length`,
                 another number of prefixes than of texts, a banned piece that is not in
-                the vocabulary, a term that is blank, unknown, banned or too long, or
-                without a preprocessor.
+                the vocabulary, or without a preprocessor.
         """
         preprocessor = needed_preprocessor(self, "`translate`")
         single, texts = isinstance(texts, str), check_texts(texts)
-        banned_ids = read_banned(preprocessor, banned) if banned is not None else ()
         search = self.search_class(
             beam_size,
             length_penalty,
             coverage_penalty,
             n_best,
             min_length,
-            banned_ids,
+            () if banned is None else _read_banned(preprocessor, banned),
             no_repeat_ngram_size=no_repeat_ngram_size,
         )
-        given: dict[str, Any] = {}
+        prefixes = None
         if prefix is not None:
-            given["prefixes"] = read_prefixes(preprocessor, prefix, len(texts))
-        if terms is not None:
-            given["terms"] = read_terms(preprocessor, terms, texts, banned_ids)
+            prefixes = _read_prefixes(preprocessor, prefix, len(texts))
         sources = preprocessor.encode(texts)
-        found = search_ids(self, sources, search, max_length, batch_size, **given)
-        words = None
-        if replace_unknown:
-            words = source_words(preprocessor, texts, sources)
-        return self._write(
-            found, sources, n_best, single, return_details, batch_size, words
-        )
+        found = search_ids(self, sources, search, max_length, batch_size, prefixes)
+        words = source_words(preprocessor, texts, sources) if replace_unknown else None
+
+        def mend(i, record):
+            return _replace_unknown(record, words[i])
+
+        output = n_best, single, return_details, batch_size
+        return self._write(found, sources, *output, mend if words else None)
 
     def perplexity(self, sources: Any, targets: Any, batch_size: int = 64) -> float:
         """Computes exp of the mean negative log-likelihood of pieces and end tokens.
@@ -150,9 +143,9 @@ class Translating(BatchDecoder):
 
     def _read_pairs(self, sources, targets):
         preprocessor = needed_preprocessor(self, "Reading a translation")
-        texts = check_texts(sources, "sources")
+        texts, single = check_texts(sources, "sources"), isinstance(sources, str)
         source_ids = preprocessor.encode(texts)
-        single, targets = _targets(targets, isinstance(sources, str), texts)
+        targets = _read_targets(targets, single, len(texts))
         for place, ids in enumerate(source_ids):
             if not ids:
                 raise ValueError(
@@ -226,16 +219,83 @@ class Captioning(BatchDecoder):
     def _read_pairs(self, images, captions):
         preprocessor = needed_preprocessor(self, "Reading a caption")
         arrays, single = preprocessor.images(images)
-        single, texts = _targets(captions, single, arrays)
+        texts = _read_targets(captions, single, len(arrays))
         return arrays, texts, preprocessor.encode_targets(texts), single
 
 
-def _targets(targets, single, sources):
-    """Returns whether there is one target, and the targets of as many sources."""
+def _read_targets(targets, single, count):
     texts = check_texts(targets, "targets")
-    if len(texts) != len(sources) or single != isinstance(targets, str):
+    if len(texts) != count or single != isinstance(targets, str):
         raise ValueError(
             "There must be one source and one target, or lists of equally many. "
-            f"Received: {len(sources)} sources and {len(texts)} targets"
+            f"Received: {count} sources and {len(texts)} targets"
         )
-    return single, texts
+    return texts
+
+
+# === Constraints ===
+
+
+def _read_prefixes(preprocessor, prefix, count):
+    """Returns the ids with which each of `count` translations begins."""
+    texts = check_texts(prefix, "prefix")
+    if isinstance(prefix, str):
+        texts = texts * count
+    elif len(texts) != count:
+        raise ValueError(
+            "`prefix` must be one str, or hold as many as there are texts. "
+            f"Received: {len(texts)} prefixes and {count} texts"
+        )
+    rows = preprocessor.encode_targets(texts, length=sys.maxsize)
+    for text, row in zip(texts, rows, strict=True):
+        if UNKNOWN_ID in row:
+            raise ValueError(
+                f"A prefix must be known to the vocabulary. Received: {text!r}"
+            )
+    return rows
+
+
+def _read_banned(preprocessor, banned):
+    """Returns the ids of pieces, or of words, with and without the "▁" before them."""
+    tokenizer, banned_ids = preprocessor.tokenizer, set()
+    for place, text in enumerate(check_texts(banned, "banned")):
+        pieces = (text, f"▁{text}") if text else ()
+        ids = {tokenizer.token_to_id(piece) for piece in pieces}  # of none: <unk>'s
+        ids = {x for x in ids if tokenizer.id_to_token(x) in pieces}
+        if not ids:
+            raise ValueError(
+                "`banned` must hold pieces of the vocabulary; a word of several pieces "
+                f"is not one. Received: banned[{place}]={text!r}"
+            )
+        banned_ids |= ids
+    return sorted(banned_ids)
+
+
+# === Unknown words ===
+
+
+def source_words(
+    preprocessor: Any, texts: Sequence[str], sources: Sequence[Sequence[int]]
+) -> list[list[str]]:
+    """Returns the word around each piece of each text, without end tokens."""
+    results = []
+    for pieces, ids in zip(preprocessor.surfaces(texts), sources, strict=True):
+        words, starts = words_of(pieces)
+        places = range(len(ids) - bool(preprocessor.source_end))
+        results.append([words[bisect.bisect(starts, place) - 1] for place in places])
+    return results
+
+
+def _replace_unknown(record, words):
+    """Replaces unknown tokens by the `words` around the most attended source pieces."""
+    new = list(record.tokens)
+    for place, row in enumerate(record.alignment[:, : len(words)]):
+        if new[place] == _UNKNOWN and row.any():
+            word = words[int(row.argmax())]
+            joined = place and new[place - 1] == "▁"
+            new[place] = word if joined else f"▁{word}"
+    if new == record.tokens:  # nothing unknown, or nothing attended to
+        return record
+    pieces = (_TEXT_OF.get(piece, piece) for piece in new)
+    text = "".join(pieces).replace("▁", " ").strip()
+    return dataclasses.replace(record, text=text, tokens=new)

@@ -68,7 +68,6 @@ OPTIONS = [
     {"prefix": ["Ein", "", "Zwei", "Der", "", ""], "banned": ["Hund", "<unk>"]},
     long({"replace_unknown": True, "beam_size": 2}),
     {"no_repeat_ngram_size": 1, "beam_size": 3},
-    {"terms": {"dog": "Wölfe", "man": "Kerl"}, "prefix": "Zwei"},
 ]
 
 

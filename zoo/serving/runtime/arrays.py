@@ -9,9 +9,9 @@ from zoo.decoding.beam_state import BeamState, SearchConstants
 from zoo.decoding.search import Search
 
 _SAME = """
-    abs all any arange argmax clip concatenate cumsum full log logical_and logical_not
-    logical_or max maximum not_equal pad power repeat reshape right_shift shape
-    sum take take_along_axis tile where zeros
+    any arange argmax clip cumsum full log logical_and logical_not logical_or max
+    maximum not_equal pad power repeat reshape shape sum take take_along_axis tile
+    where zeros
 """.split()
 _FULL = 7 / 8  # of the rows must be live: with fewer, the others are left out
 
@@ -46,7 +46,6 @@ def map_structure(function: Any, structure: Any) -> Any:
 
 _OPS = SimpleNamespace(
     **{name: getattr(np, name) for name in _SAME},
-    argsort=lambda x: np.argsort(x, kind="stable"),
     cast=lambda x, dtype: np.asarray(x).astype(dtype, copy=False),
     convert_to_tensor=np.asarray,
     logsumexp=log_sum_exp,
@@ -78,16 +77,15 @@ class ArraySearch(Search):
         source: np.ndarray,
         limits: np.ndarray,
         steps: int,
-        **given: np.ndarray,
+        prefix: np.ndarray | None = None,
     ) -> Any:
         """See `Search.find`; the padding of batches is left out."""
         source = trim(source)[: len(limits)]
         limits = limits[: len(source)]
         steps = int(limits.max())
-        given = {name: array[: len(source)] for name, array in given.items()}
-        if "prefix" in given:
-            given["prefix"] = given["prefix"][:, :steps]
-        return self(model, source, limits, steps, **given)
+        if prefix is not None:
+            prefix = prefix[: len(source), :steps]
+        return self(model, source, limits, steps, prefix)
 
     def run(
         self, model: Any, beam: BeamState, constants: SearchConstants, steps: int
