@@ -22,7 +22,7 @@ NEEDS = {
     "zoo.serving.server.grpc_predict": "tensorflow_serving",
     **{
         f"zoo.serving.export.{name}": "tensorflow"
-        for name in ("image_graph", "search_signatures")
+        for name in ("search_signatures", "word_signatures")
     },
 }
 

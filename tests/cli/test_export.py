@@ -175,9 +175,6 @@ def page(monkeypatch, tmp_path):
     monkeypatch.setattr(export, "needs_process", lambda: False)
     monkeypatch.setattr("zoo.cli.export.zoo.load", Path, raising=False)
     monkeypatch.setattr(
-        "zoo.serving.export.export_folder.require_packages", lambda form: None
-    )
-    monkeypatch.setattr(
         "zoo.explorer.graphs.write_model",
         lambda _, folder: write_manifest(folder, {"dtype": "float16", "graphs": {}}),
     )

@@ -1,7 +1,6 @@
 """The commands `export`, `serve` and `explore`."""
 
 import argparse
-import importlib.util
 import os
 import shlex
 import shutil
@@ -33,6 +32,7 @@ from zoo.cli.presets import (
 from zoo.files import cache_folder
 from zoo.presets import loading
 from zoo.presets.card import digest
+from zoo.serving.protocol import need_packages
 
 # Format -> the default folder of models in it.
 _FOLDERS = {"savedmodel": "exports", "onnx": "exports/onnx"}
@@ -133,8 +133,8 @@ def serve(arguments: argparse.Namespace) -> int | None:
             raise BadInput("--replicas, --max-replicas and --host go with --engine ray")
         if not arguments.no_start:  # first, since the rest is useless without a server
             argv = model_server.server_command(folder, *ports)
-    elif importlib.util.find_spec("ray") is None and not arguments.no_start:
-        raise ImportError('Ray Serve needs Ray: pip install "attention-zoo[ray]"')
+    elif not arguments.no_start:
+        need_packages("zoo serve", "ray", "ray")
     names, missing = _served(arguments.preset, folder)
     for name in missing:
         words = ["export", name, str(folder), "--format", form]
@@ -248,10 +248,8 @@ def explore(arguments: argparse.Namespace) -> int | None:
 def _export_graphs(new):
     """Exports presets to their folders in the cache."""
     from zoo.explorer.graphs import write_model
-    from zoo.serving.export.export_folder import require_packages
 
     for preset_folder, graphs in new:
-        require_packages("onnx")
         progress(f"exporting {preset_folder} to {graphs}, once")
         graphs.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".", dir=graphs.parent) as temporary:

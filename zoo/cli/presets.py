@@ -14,8 +14,7 @@ from zoo.cli.common import BadInput, option, progress
 from zoo.files import cache_folder
 from zoo.presets import loading
 from zoo.presets.card import CARD_FILE, Card, digest, read_card
-from zoo.serving.export.export_folder import versions
-from zoo.serving.export.manifest import MANIFEST, newest
+from zoo.serving.export.manifest import MANIFEST, newest, versions
 
 # Engine of ONNX Runtime -> the options of its export.
 _ENGINES = {"onnx": (), "onnx-int8": ("--quantize", "int8")}

@@ -14,8 +14,7 @@ import lazy_loader
 if TYPE_CHECKING:
     from zoo.serving import runtime
     from zoo.serving.client import Client, ServingError
-    from zoo.serving.export.export_folder import versions
-    from zoo.serving.export.manifest import read_manifest
+    from zoo.serving.export.manifest import read_manifest, versions
     from zoo.serving.export.model_server import server_command, write_server_files
     from zoo.serving.export.onnx_export import export_onnx
     from zoo.serving.export.savedmodel import export_savedmodel
@@ -26,8 +25,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submod_attrs={
         "client": ["Client", "ServingError"],
         "export.savedmodel": ["export_savedmodel"],
-        "export.export_folder": ["versions"],
-        "export.manifest": ["read_manifest"],
+        "export.manifest": ["read_manifest", "versions"],
         "export.onnx_export": ["export_onnx"],
         "export.model_server": ["server_command", "write_server_files"],
     },

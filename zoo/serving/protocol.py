@@ -1,8 +1,8 @@
 """Signatures and error codes shared by exports, servers and clients."""
 
+import importlib.util
 from typing import NamedTuple
 
-INSTALL = 'pip install "attention-zoo[serving]"'
 DEFAULT = "serving_default"  # TensorFlow's name for the first signature
 MAX_ANSWER_BYTES = 128 * 2**20  # since alignments are large
 NO_SCORE = -1e9  # of a missing hypothesis
@@ -86,3 +86,11 @@ def takes_bytes(name: str) -> bool:
     By the name, as TensorFlow Serving's REST API has it for outputs.
     """
     return name.endswith("_bytes")
+
+
+def need_packages(user: str, extra: str, *packages: str) -> None:
+    """Raises an `ImportError`, which names the extra, if a package is missing."""
+    for name in packages:
+        if importlib.util.find_spec(name) is None:
+            install = f'pip install "attention-zoo[{extra}]"'
+            raise ImportError(f"{user} needs {name}: {install}", name=name)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from zoo.serving.protocol import CODES, INSTALL, MAX_ANSWER_BYTES
+from zoo.serving.protocol import CODES, MAX_ANSWER_BYTES, need_packages
 from zoo.strings import replace_surrogates
 
 Arrays = dict[str, np.ndarray]  # of str as objects, or of floats
@@ -41,12 +41,10 @@ class GRPCTransport:
     """PredictionService over gRPC."""
 
     def __init__(self, address: str, credentials: Any = None) -> None:
-        try:
-            import grpc
-            from tensorflow_serving.apis import predict_pb2
-        except ModuleNotFoundError as error:
-            text = f"gRPC needs {error.name}: {INSTALL}"
-            raise ImportError(text, name=error.name) from None
+        need_packages("gRPC", "serving", "grpc", "tensorflow_serving")
+        import grpc
+        from tensorflow_serving.apis import predict_pb2
+
         options = [
             ("grpc.max_receive_message_length", MAX_ANSWER_BYTES),
             # The limit is for received bytes; compressed, they may hide gigabytes.

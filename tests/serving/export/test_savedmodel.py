@@ -19,7 +19,7 @@ from tests.serving.conftest import (
 from tests.serving.writers import check_writer
 from zoo.images import encode_images
 from zoo.serving import export_savedmodel, read_manifest, versions
-from zoo.serving.export.export_folder import write_version
+from zoo.serving.export.manifest import write_version
 from zoo.serving.protocol import SIGNATURES
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*were cut")

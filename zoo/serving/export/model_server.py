@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from zoo.files import StrPath, write_bytes
-from zoo.serving.export.export_folder import versions
+from zoo.serving.export.manifest import versions
 from zoo.serving.protocol import MAX_ROWS
 
 BINARY = "tensorflow_model_server"

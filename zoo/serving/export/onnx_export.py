@@ -9,13 +9,13 @@ from keras import tree
 
 from zoo.checks import one_of
 from zoo.files import StrPath
-from zoo.serving.export.export_folder import (
+from zoo.serving.export.graph_export import KINDS, Function, Spec
+from zoo.serving.export.manifest import (
     check_export,
     describe_task,
+    write_manifest,
     write_version,
 )
-from zoo.serving.export.graph_export import KINDS, Function, Spec
-from zoo.serving.export.manifest import write_manifest
 
 OPSET = 18
 # Those of tf2onnx that the graphs of the zoo need. Not its `ReshapeOptimizer`, which

@@ -6,12 +6,13 @@ from typing import Any
 import keras
 
 from zoo.files import StrPath
-from zoo.serving.export.export_folder import (
+from zoo.serving.export.manifest import (
+    SAVEDMODEL,
     check_export,
     describe_task,
+    write_manifest,
     write_version,
 )
-from zoo.serving.export.manifest import SAVEDMODEL, write_manifest
 from zoo.serving.protocol import DEFAULT, SIGNATURES
 
 

@@ -4,23 +4,28 @@ from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
+import tensorflow_text
 
 from zoo.backend import Tensor
 from zoo.checks import integer
 from zoo.ids import END_ID, PAD_ID, UNKNOWN_ID
-from zoo.serving.export.word_graph import (
-    id_table,
-    look_up,
-    lower,
-    sentence_words,
-    white_space_words,
-)
 from zoo.serving.protocol import SIGNATURES
-from zoo.text.graph import before_end, frame, pad_to_longest
+from zoo.text.graph import before_end, frame, pad_to_longest, valid_text
 from zoo.text.rows import LONGEST
 from zoo.text.vocabulary import SPECIAL_WORDS
+from zoo.text.word_splitting import INNER, LETTER, SPACE, word_pattern
 
 FEW = 16  # words whose logits are in memory at once
+# Put into texts: Unicode's noncharacters, which are for such a use.
+_END, _NEGATION, _CUT = "\ufdd0\ufdd1\ufdd2"
+_WORD = word_pattern(_END, _NEGATION, own=_END + _NEGATION)
+_RULES = (
+    (f"([{LETTER}][{INNER}]*)", rf"\1{_END}"),
+    (f"([nN])({_END}['’][tT]{_END})", rf"{_NEGATION}\1\2"),
+    (f"({_WORD})", rf"\1{_CUT}"),
+    (f"[{SPACE}]+", _CUT),
+    (f"[{_END}{_NEGATION}]", ""),
+)
 
 
 class _WordSignatures:
@@ -44,14 +49,14 @@ class TaggerSignatures(_WordSignatures):
         preprocessor = task.preprocessor
         self.tags = preprocessor.get_vocabularies()["tags"]
         self.word_length = preprocessor.word_length
-        self.words = id_table(preprocessor.word_ids)
-        self.characters = id_table(preprocessor.character_ids)
+        self.words = _id_table(preprocessor.word_ids)
+        self.characters = _id_table(preprocessor.character_ids)
         self.resources = [self.words, self.characters]
 
     def tag(self, text: Tensor) -> dict[str, Tensor]:
         """Returns `words` and `tags` `(B, T)`, padded with the empty string."""
         words = pad_to_longest(sentence_words(text)[:, :LONGEST])
-        real, ids = words != "", look_up(self.words, lower(words))
+        real, ids = words != "", _look_up(self.words, _lower(words))
         inputs = {
             "word_ids": tf.where(real, ids, PAD_ID),
             "character_ids": self._spell(words),
@@ -65,7 +70,7 @@ class TaggerSignatures(_WordSignatures):
         letters, half = tf.strings.unicode_split(words, "UTF-8"), self.word_length // 2
         first = self.word_length - half
         parts = letters[:, :, :first], letters[:, :, first:][:, :, -half:]
-        ids = look_up(self.characters, tf.concat(parts, axis=2))
+        ids = _look_up(self.characters, tf.concat(parts, axis=2))
         return ids.to_tensor(shape=[None, None, self.word_length])
 
 
@@ -77,15 +82,15 @@ class _VocabularySignatures(_WordSignatures):
         self.tokenizer = task.preprocessor.tokenizer
         words = enumerate(self.tokenizer.get_vocabulary())
         special = len(SPECIAL_WORDS)
-        self.table = id_table({word: i for i, word in words if i >= special})
+        self.table = _id_table({word: i for i, word in words if i >= special})
         self.resources = [self.table]
 
     def _ids(self, text):
         """Returns the ids of each text's words, ragged `(B, None)`."""
         words = white_space_words(text)
-        ids = look_up(self.table, words)
+        ids = _look_up(self.table, words)
         if self.tokenizer.lowercase:
-            ids = tf.where(ids == UNKNOWN_ID, look_up(self.table, lower(words)), ids)
+            ids = tf.where(ids == UNKNOWN_ID, _look_up(self.table, _lower(words)), ids)
         return ids
 
 
@@ -166,3 +171,41 @@ class LanguageModelSignatures(_VocabularySignatures):
         start = tf.constant(0), tf.zeros(rows[None]), states
         total = tf.while_loop(lambda start, *_: start < width, body, start)[1]
         return {"log_probability": total}
+
+
+# === Words of texts ===
+def sentence_words(text: Tensor) -> Any:
+    """Splits tf.string `(B,)` as `zoo.text.split_words` does: ragged `(B, None)`.
+
+    RE2 has no lookaround, so characters that are put into the text show where words end
+    and where an "n't" begins. Two things differ: U+FDD0 to U+FDD2 become U+FFFD, and
+    letters newer than TensorFlow's version of Unicode are signs.
+    """
+    text = tensorflow_text.normalize_utf8(valid_text(text), "NFC")
+    text = tf.strings.regex_replace(text, f"[{_END}{_NEGATION}{_CUT}]", "\ufffd")
+    for rule, by in _RULES:
+        text = tf.strings.regex_replace(text, rule, by)
+    words = tf.strings.split(text, _CUT)
+    return tf.ragged.boolean_mask(words, words != "")
+
+
+def white_space_words(text: Tensor) -> Any:
+    """Splits tf.string `(B,)` as `str.split` does: ragged `(B, None)`."""
+    text = tf.strings.regex_replace(valid_text(text), f"[{SPACE}]+", " ")
+    return tf.strings.split(text)
+
+
+def _lower(words):
+    return tf.ragged.map_flat_values(tf.strings.lower, words, encoding="utf-8")
+
+
+def _id_table(ids):
+    """Returns a table of ids, for an export to track; other strings are unknown."""
+    keys, values = tf.constant([*ids], "string"), tf.constant([*ids.values()], "int64")
+    initializer = tf.lookup.KeyValueTensorInitializer(keys, values)
+    return tf.lookup.StaticHashTable(initializer, UNKNOWN_ID)
+
+
+def _look_up(table, words):
+    """Returns the int32 ids of words, ragged or not."""
+    return tf.cast(tf.ragged.map_flat_values(table.lookup, words), "int32")

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-INSTALL = 'pip install "attention-zoo[onnx]"'
+from zoo.serving.protocol import need_packages
+
 _ROOM = 16  # steps for which a state that grows gets room at a time
 _LEFT = "left"  # in a state: the steps for which it has room yet, (R,)
 Arrays = dict[str, np.ndarray]  # by the names of a graph's tensors
@@ -21,13 +22,9 @@ class OnnxGraph:
     """
 
     def __init__(self, content: bytes, described: dict[str, Any], threads: int) -> None:
-        try:
-            import onnxruntime
-        except ModuleNotFoundError as error:
-            raise ImportError(
-                f"zoo.serving.runtime.onnx needs onnxruntime: {INSTALL}",
-                name=error.name,
-            ) from None
+        need_packages("zoo.serving.runtime.onnx", "onnx", "onnxruntime")
+        import onnxruntime
+
         self.described = described
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from zoo.backend import usable_cores
-from zoo.serving.export.export_folder import versions
+from zoo.serving.export.manifest import versions
 from zoo.serving.protocol import MAX_ANSWER_BYTES
 
 NAME = "zoo"  # of the application
