@@ -10,11 +10,33 @@ from pathlib import Path
 from typing import Any
 
 from zoo.explorer import STATIC
-from zoo.explorer.model_info import model_info
 from zoo.files import StrPath, sha256
+from zoo.presets.card import CARD_FILE, CONFIG_FILE
 from zoo.serving.export.manifest import MANIFEST, read_manifest
 
 MODELS = "models.json"
+# Class of a backbone, with its attention where that matters -> its page among
+# docs/papers, its lesson, the kind of its attention, the equation that the page shows.
+_PAPERS = {
+    "Bahdanau": ("bahdanau", "04_additive_attention", "global", "bahdanau"),
+    "LSTMNEncoderDecoder": ("lstmn", "08_lstmn", "memory", "lstmn"),
+    "Luong.global": ("luong", "05_luong_scores", "global", "luong_{score}"),
+    "Luong.location": ("luong", "05_luong_scores", "global", "luong_location"),
+    "Luong.local_m": ("luong", "06_local_attention", "local", "luong_local_m"),
+    "Luong.local_p": ("luong", "06_local_attention", "local", "luong_local"),
+    "RNNEncoderDecoder": ("cho", "01_fixed_vector", "none", "rnn_encoder_decoder"),
+    "RNNencdec": ("bahdanau", "01_fixed_vector", "none", "rnn_encoder_decoder"),
+    "Seq2Seq": ("sutskever", "01_fixed_vector", "none", "seq2seq"),
+    "ShowAttendTell.hard": (
+        "xu",
+        "09_hard_and_soft",
+        "global",
+        "show_attend_tell_hard",
+    ),
+    "ShowAttendTell": ("xu", "09_hard_and_soft", "global", "show_attend_tell"),
+    "Transformer": ("transformer", "10_transformer", "multi_head", "transformer"),
+}
+_UNKNOWN = ("", "", "none", "")  # a class of one's own
 
 
 def write_folder(
@@ -30,7 +52,7 @@ def write_folder(
         path: the folder.
         models: name that the page shows -> the folder of a translator's preset, and
             that of its graphs, from `zoo.explorer.graphs.write_model`.
-        site: see `zoo.explorer.model_info.model_info`.
+        site: see `model_info`.
 
     Returns:
         The `ModelInfo` of each model.
@@ -67,6 +89,47 @@ def _entry(info, graphs, name):
         "info": {**info, "bytes": size, "dtype": manifest["dtype"]},
         "folder": f"models/{name}",
         "manifest": {"bytes": path.stat().st_size, "sha256": sha256(path)},
+    }
+
+
+def model_info(folder: Path, name: str, site: str | None = None) -> dict[str, Any]:
+    """Describes a model to the page: `ModelInfo` of explorer/src/engine/types.ts.
+
+    Args:
+        folder: the folder of its preset, a translator's.
+        name: the name that the page shows.
+        site: address of the documentation; None for no links to it.
+
+    Returns:
+        A dict, without the size of what is exported.
+
+    Example:
+        >>> import zoo
+        >>> info = model_info(zoo.presets.find("luong_local"), "luong_local")
+        >>> info["attention"], info["window"], info["equation"]
+        ('local', 10, 'luong_local')
+    """
+    path = folder / CARD_FILE
+    card = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    backbone = json.loads((folder / CONFIG_FILE).read_text("utf-8"))
+    kind, config = backbone["class_name"], backbone["config"]
+    entry = _PAPERS.get(kind, _UNKNOWN)
+    entry = _PAPERS.get(f"{kind}.{config.get('attention')}", entry)
+    page, lesson, attention, equation = entry
+    base = site and site.rstrip("/")
+    multi_head = attention == "multi_head"
+    return {
+        "name": name,
+        "title": card.get("title", name),
+        "paper": card.get("paper", {}).get("url", ""),
+        "lesson": f"{base}/lessons/{lesson}.html" if base and lesson else None,
+        "page": f"{base}/papers/{page}.html" if base and page else "",
+        "languages": card.get("languages"),
+        "attention": attention,
+        "heads": [config["num_layers"], config["num_heads"]] if multi_head else None,
+        "window": config["window"] if attention == "local" else None,
+        "inputFeeding": bool(config.get("input_feeding")),
+        "equation": equation.format(score=config.get("score")),
     }
 
 
