@@ -30,7 +30,7 @@ ORDER = (
 )
 # Methods that users call on what stands lower: each imports in one line, on use.
 ON_USE = {
-    ("zoo.models.backbone", "zoo.presets.build"),  # from_preset
+    ("zoo.models.backbone", "zoo.presets.registry"),  # from_preset
     ("zoo.tasks.task_base", "zoo.presets.registry"),  # the message of a missing method
     ("zoo.tasks.task_base", "zoo.serving.export.savedmodel"),  # export_savedmodel
     ("zoo.decoding.records", "zoo.analysis.alignment_plot"),  # plot

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
         text,
         training,
     )
-    from zoo.presets import list_presets
-    from zoo.presets.loading import load
+    from zoo.presets import list_presets, load
     from zoo.training.recipe import train
 
 __version__ = "0.1.0"
@@ -52,8 +51,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "training",
     ],
     submod_attrs={
-        "presets": ["list_presets"],
-        "presets.loading": ["load"],
+        "presets": ["list_presets", "load"],
         "training.recipe": ["train"],
     },
 )

@@ -25,7 +25,7 @@ def register_with_keras() -> None:
     if wrapt is not None:
         wrapt.register_post_import_hook(_register, "keras")
         # KerasHub looks for a backbone's tasks among the classes that are there.
-        wrapt.register_post_import_hook(_import_tasks, "zoo.models")
+        wrapt.register_post_import_hook(import_tasks, "zoo.models")
 
 
 def _register(keras):
@@ -38,7 +38,8 @@ def _register(keras):
             registered.setdefault(f"zoo>{name}", _StandIn(module, name))
 
 
-def _import_tasks(_):
+def import_tasks(_: Any = None) -> None:
+    """Imports the tasks, which registers every class of theirs with Keras."""
     importlib.import_module("zoo.tasks")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from zoo import presets
 from zoo.cli import main
-from zoo.presets import loading
+from zoo.presets import registry
 
 
 class FakeTask:
@@ -41,7 +41,7 @@ class FakeTask:
 def load(monkeypatch, make):
     """Every name is a preset's, which has no card and loads as what `make` gives."""
     monkeypatch.setattr(presets, "find", lambda name: Path(name))
-    monkeypatch.setattr(loading, "load", lambda name: make())
+    monkeypatch.setattr(registry, "load", lambda name: make())
 
 
 def give_stdin(monkeypatch, content):

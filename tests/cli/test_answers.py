@@ -11,7 +11,7 @@ from tests.cli.fakes import give_stdin, translate
 from tests.presets_for_tests import save_translator
 from tests.serving.conftest import IMAGES
 from zoo.cli import main
-from zoo.presets import loading
+from zoo.presets import registry
 
 pytestmark = pytest.mark.once
 
@@ -100,7 +100,7 @@ def test_a_terminal_without_text_is_a_prompt(task, monkeypatch, capsys):
 def test_bad_usage(task, tmp_path, monkeypatch, capsys, arguments, message):
     monkeypatch.chdir(tmp_path)
     Path("out").write_text("precious\n")
-    monkeypatch.setattr(loading, "load", lambda _: pytest.fail("loaded"))
+    monkeypatch.setattr(registry, "load", lambda _: pytest.fail("loaded"))
     assert translate("--output", "out", *arguments) == 2
     assert Path("out").read_text() == "precious\n" and os.listdir() == ["out"]
     captured = capsys.readouterr()

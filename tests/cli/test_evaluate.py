@@ -4,7 +4,7 @@ import zoo
 from tests.presets_for_tests import make_preset
 from zoo import presets
 from zoo.cli import main
-from zoo.presets import loading
+from zoo.presets import registry
 
 pytestmark = pytest.mark.once
 
@@ -55,7 +55,7 @@ def test_the_languages_are_the_cards(corpus, tiny, task, monkeypatch):
 def test_bad_usage(words, message, request, capsys, monkeypatch):
     if words.startswith("fake"):
         request.getfixturevalue("corpus")
-    monkeypatch.setattr(loading, "load", lambda _: pytest.fail("loaded"))
+    monkeypatch.setattr(registry, "load", lambda _: pytest.fail("loaded"))
     assert main(["evaluate", *words.split()]) == 2
     assert message in capsys.readouterr().err
 

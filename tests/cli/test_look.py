@@ -10,7 +10,7 @@ from tests.test_import import python
 from zoo import analysis, presets
 from zoo.cli import main
 from zoo.decoding import Translation
-from zoo.presets import loading
+from zoo.presets import registry
 
 pytestmark = pytest.mark.once
 
@@ -113,7 +113,7 @@ def rows(axes):
 def test_presets_side_by_side_and_a_row_for_each_sentence(
     drawn, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(loading, "load", lambda name: FakeTask())
+    monkeypatch.setattr(registry, "load", lambda name: FakeTask())
     for name in "ab":
         make_preset(tmp_path / name, name=name)
     out = str(tmp_path / "dog.png")
@@ -160,7 +160,7 @@ OUT = ["--output", "a.png"]
 def test_bad_input_is_found_before_anything_is_loaded(
     monkeypatch, tmp_path, capsys, arguments, message
 ):
-    monkeypatch.setattr(loading, "load", lambda _: pytest.fail("loaded"))
+    monkeypatch.setattr(registry, "load", lambda _: pytest.fail("loaded"))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "log.csv").write_text("epoch,loss\n")
     assert main(["plot", *arguments]) == 2

@@ -11,7 +11,7 @@ from tests.presets_for_tests import FACTS, make_preset, save_translator
 from zoo.cli import main
 from zoo.cli.presets import model_name
 from zoo.decoding import Ensemble
-from zoo.presets import loading
+from zoo.presets import registry
 from zoo.presets.pages import write_card
 
 pytestmark = [
@@ -105,7 +105,7 @@ def test_an_engine_exports_once_for_each_content(engine, tmp_path, capsys):
 
 
 def test_an_export_of_another_task_is_refused(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(loading, "load", lambda *_, **__: pytest.fail("loaded"))
+    monkeypatch.setattr(registry, "load", lambda *_, **__: pytest.fail("loaded"))
     (tmp_path / "2").mkdir()
     (tmp_path / "2/manifest.json").write_text("{}")
     assert main(["tag", str(tmp_path), "a"]) == 2

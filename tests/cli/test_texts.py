@@ -126,10 +126,10 @@ import zoo  # before the stand-in, with which nothing could be registered
 keras = sys.modules["keras"] = sys.modules["keras_hub"] = mock.MagicMock()
 keras.config.backend.return_value = "jax"  # any that zoo knows
 from zoo import presets
-from zoo.presets import loading
+from zoo.presets import registry
 class Task:
     def translate(self, texts, **_): return [text.upper() for text in texts]
-presets.find, loading.load = Path, lambda name: Task()
+presets.find, registry.load = Path, lambda name: Task()
 from zoo.cli import main
 sys.exit(main(["translate", "fake", "--batch-size", "1", *sys.argv[1:]]))
 """

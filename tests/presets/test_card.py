@@ -5,7 +5,7 @@ import pytest
 
 from tests.presets_for_tests import FACTS, make_preset
 from zoo.presets.card import PresetError, format_bytes, read_card, short_paper
-from zoo.presets.pages import readme, replace_table, write_card
+from zoo.presets.pages import readme, write_card
 
 pytestmark = pytest.mark.backend_free
 
@@ -91,84 +91,6 @@ def test_what_is_no_card_is_refused_by_name(tmp_path, content):
     (tmp_path / "card.json").write_text(content)
     with pytest.raises(PresetError, match="card.json"):
         read_card(tmp_path)
-
-
-def test_control_characters_reach_no_terminal(tmp_path):
-    """Those of a user's text must not end a run after its training, either."""
-    example = {"source": "it\x92s \udcff", "reference": "\t", "output": "\x1b[2J"}
-    card = make_preset(tmp_path, examples=[example], title="\x1b]0;mine\x07")
-    assert read_card(tmp_path).title == "\x1b]0;mine\x07"
-    assert not {*"\x1b\x07\x92\udcff"} & {*readme(card)}
-
-
-# === Pages ===
-
-
-def front_and_body(text):
-    _, front, body = text.split("---\n", 2)
-    fields = dict(line.split(": ", 1) for line in front.splitlines())
-    return {key: json.loads(value) for key, value in fields.items()}, body
-
-
-def test_readme_has_front_matter_and_what_the_card_says(tmp_path):
-    text = readme(make_preset(tmp_path))
-    assert (tmp_path / "README.md").read_text() == text
-    front, body = front_and_body(text)
-    assert front == {
-        "library_name": "keras-hub",
-        "license": "apache-2.0",
-        "language": ["en", "de"],
-        "pipeline_tag": "translation",
-        "tags": ["keras", "attention", "seq2seq", "translation"],
-        "datasets": ["multi30k"],
-        "metrics": ["bleu"],
-    }
-    for part in (
-        "# Tiny translator, English to German",
-        "[On Tiny Translators](https://example.org/tiny)",
-        'zoo.load("tiny")',
-        "- Has no weights.",
-        "- multi30k: research use",
-        "zoo train tiny --scale tiny",
-        "Equations: Equation 1.",
-        "| A dog \\| runs | Ein Hund | &lt;unk> |",
-        '"hidden_dim": 8',
-        "Speed: 52 sentences/s, 2 CPU cores: `python -m tools.presets.measure tiny`",
-        "| 12.35 | `nrefs:1\\|case:mixed",
-    ):
-        assert part in body
-
-
-def test_page_of_a_hub_has_the_scores_and_its_own_handle(tmp_path):
-    score = FACTS["scores"][0]
-    card = make_preset(tmp_path, languages=["mul", "zxx"])  # the example is a date
-    front, body = front_and_body(readme(card, "hf://ada/tiny"))
-    how = {key: score[key] for key in ("signature", "command")}
-    metric = {"type": "bleu", "name": "BLEU", "value": 12.345, "args": how}
-    data = {"type": "multi30k", "name": "multi30k test_2016_flickr"}
-    data["split"] = "test_2016_flickr"
-    task = {"type": "translation", "name": "translate mul-zxx"}
-    result = {"task": task, "dataset": data, "metrics": [metric]}
-    assert front["model-index"] == [{"name": "tiny", "results": [result]}]
-    assert 'zoo.load("hf://ada/tiny")' in body
-    assert 'print(model.translate("Monday, 3 May 1999"))' in body
-    assert body.replace("hf://ada/tiny", "tiny") == front_and_body(readme(card))[1]
-
-
-def test_table_is_put_between_the_markers(tmp_path):
-    chrf = {**FACTS["scores"][0], "metric": "chrF", "value": 40.0}
-    valid = {**chrf, "split": "valid"}
-    card = make_preset(tmp_path, scores=[*FACTS["scores"], chrf, valid])
-    page = "before\n<!-- presets:start -->\nold\n<!-- presets:end -->\nafter\n"
-    new = replace_table(page, [card])
-    assert new.startswith("before\n<!-- presets:start -->\n| preset |")
-    assert new.endswith(" |\n<!-- presets:end -->\nafter\n") and "old" not in new
-    scores = "BLEU 12.3, chrF 40.0 (multi30k test_2016_flickr); chrF 40.0 (multi30k "
-    for part in ("Lovelace & Turing 2015", "1.2 M", f"{scores}valid)"):
-        assert part in new
-    assert replace_table(new, [card]) == new
-    with pytest.raises(ValueError, match="presets:start"):
-        replace_table("no markers", [])
 
 
 def test_formats(tmp_path):

@@ -1,5 +1,6 @@
 import json
 import os
+import sys
 import types
 
 import pytest
@@ -126,6 +127,30 @@ def test_a_run_is_its_preset(places):
     make_preset(run / "preset" / "other")
     with pytest.raises(ValueError, match="must have one .*other, .*tiny"):
         find("runs/mine")
+
+
+@pytest.mark.parametrize(
+    "handle, module, function",
+    [
+        ("hf://ada/tiny", "huggingface_hub", "snapshot_download"),
+        ("kaggle://ada/tiny/keras/en_de", "kagglehub", "model_download"),
+    ],
+)
+def test_handles(monkeypatch, tmp_path, handle, module, function):
+    asked = []
+
+    def fetch(name, **_):
+        asked.append(name)
+        return str(tmp_path)
+
+    monkeypatch.setitem(sys.modules, module, types.SimpleNamespace(**{function: fetch}))
+    assert find(handle) == tmp_path
+    assert asked == [handle.split("://")[1]]
+
+
+def test_malformed_handle():
+    with pytest.raises(ValueError):
+        find("hf://ada/../x")
 
 
 def test_unknown_name_gets_the_nearest_names(places):

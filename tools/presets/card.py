@@ -13,10 +13,19 @@ import sys
 from pathlib import Path
 
 from tools import ROOT
-from zoo.presets.card import PresetError, list_files, read_card
-from zoo.presets.pages import README_FILE, readme, replace_table, write_card
+from zoo.presets.card import (
+    PresetError,
+    format_bytes,
+    format_task,
+    list_files,
+    read_card,
+    short_paper,
+)
+from zoo.presets.pages import README_FILE, format_speed, readme, write_card
 
 PRESETS_PAGE = "docs/presets.md"
+TABLE_START = "<!-- presets:start -->"
+TABLE_END = "<!-- presets:end -->"
 
 
 def main(argv=None, root=ROOT):
@@ -86,6 +95,51 @@ def cards(root):
     """Returns the cards of the presets in `root/savedmodels`, sorted by folder."""
     folders = sorted((root / "savedmodels").glob("*/card.json"))
     return [read_card(path.parent) for path in folders]
+
+
+def presets_table(cards, root=".."):
+    """Returns a table of presets as Markdown.
+
+    Args:
+        cards: the presets.
+        root: relative path of the repository from the page's folder, for its links.
+    """
+    heads = "preset|paper|task|parameters|size|licence|scores|CPU speed"
+    names = tuple(heads.split("|"))
+    rows = [names, ("---",) * len(names)]
+    for card in cards:
+        row = (
+            f"[`{card.name}`]({root}/savedmodels/{card.name})",
+            f"[{short_paper(card)}]({card.paper['url']})",
+            format_task(card),
+            f"{card.sizes['parameters'] / 1e6:.1f} M",
+            format_bytes(card.bytes),
+            card.license,
+            _scores(card),
+            format_speed(card),
+        )
+        rows.append(row)
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _scores(card):
+    """Formats a card's scores: "BLEU 38.1, chrF 63.0 (multi30k ...)"."""
+    groups = {}
+    for score in card.scores:
+        where = f"{score['data']} {score['split']}"
+        groups.setdefault(where, []).append(f"{score['metric']} {score['value']:.1f}")
+    return "; ".join(
+        f"{', '.join(scores)} ({where})" for where, scores in groups.items()
+    )
+
+
+def replace_table(text, cards):
+    """Replaces the table of presets between the markers of a page in docs/."""
+    before, _, rest = text.partition(TABLE_START)
+    _, end, after = rest.partition(TABLE_END)
+    if not end:
+        raise ValueError(f"the page needs {TABLE_START} and {TABLE_END}")
+    return f"{before}{TABLE_START}\n{presets_table(cards)}\n{TABLE_END}{after}"
 
 
 if __name__ == "__main__":

@@ -9,8 +9,9 @@ import re
 import shutil
 from pathlib import Path
 
-from zoo.presets.card import read_card
-from zoo.presets.pages import presets_table, readme, short_paper
+from tools.presets.card import presets_table
+from zoo.presets.card import read_card, short_paper
+from zoo.presets.pages import readme
 
 # Where the site has files that are not in docs/, relative to docs/.
 PAGES = {

@@ -30,7 +30,7 @@ from zoo.cli.presets import (
     start_keras,
 )
 from zoo.files import cache_folder
-from zoo.presets import loading
+from zoo.presets import registry
 from zoo.presets.card import digest
 from zoo.serving.protocol import need_packages
 
@@ -73,7 +73,7 @@ def export(arguments: argparse.Namespace) -> int | None:
     if needs_process():
         return run_under_tensorflow(arguments.argv)
     start_keras(name, None)
-    task = loading.load(folder)
+    task = registry.load(folder)
     progress(f"exporting {name}")
     path = Path(arguments.out or _FOLDERS[form]) / model_name(name, folder)
     write: Any = serving.export_savedmodel

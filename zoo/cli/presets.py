@@ -12,7 +12,7 @@ from zoo import presets
 from zoo.backend import configured_backend
 from zoo.cli.common import BadInput, option, progress
 from zoo.files import cache_folder
-from zoo.presets import loading
+from zoo.presets import registry
 from zoo.presets.card import CARD_FILE, Card, digest, read_card
 from zoo.serving.export.manifest import MANIFEST, newest, versions
 
@@ -74,7 +74,7 @@ def load_task(name: str, arguments: argparse.Namespace, task: str) -> Any:
     else:
         folder = find_preset(name, task)
         start_keras(name, arguments.backend)
-        model = loading.load(folder)
+        model = registry.load(folder)
         able = hasattr(model, task)  # it may have no card
     if not able:
         raise BadInput(presets.cannot(name, task))

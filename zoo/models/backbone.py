@@ -46,9 +46,9 @@ class Presets(metaclass=SubclassedModel):
         Raises:
             ValueError: if there is no such preset, or if it is damaged or foreign.
         """
-        from zoo.presets.build import build_named  # presets stand on models
+        from zoo.presets.registry import load_class  # presets stand on models
 
-        return build_named(cls, preset, kwargs)
+        return load_class(cls, preset, kwargs)
 
     @classmethod
     def _from_folder(cls, folder: Any, **kwargs: Any) -> Any:

@@ -9,13 +9,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "card": ["Card", "PresetError"],
-        "hubs": ["upload"],
-        "registry": [
-            "cannot",
-            "find",
-            "list_presets",
-            "locate",
-            "verify",
-        ],
+        "pages": ["upload"],
+        "registry": ["cannot", "find", "list_presets", "load", "locate", "verify"],
     },
 )

@@ -21,16 +21,10 @@ import numpy as np
 from zoo.backend import without_tensorflow
 from zoo.files import StrPath
 from zoo.presets.card import CONFIG_FILE, TASK_FILE, WEIGHTS_FILES, PresetError
-from zoo.presets.registry import locate
 
 # What Keras, h5py and SentencePiece raise for a file that does not fit. RuntimeError
 # covers a RecursionError, LookupError a key or an index.
 _MISFITS = (AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError)
-
-
-def build_named(cls: Any, name: StrPath, kwargs: dict[str, Any]) -> Any:
-    """Builds a task or a backbone from what `zoo.load` takes; see `build`."""
-    return build(cls, locate(name), kwargs)
 
 
 def build(cls: Any, folder: StrPath, kwargs: dict[str, Any]) -> Any:
@@ -136,9 +130,9 @@ def measure(folder: StrPath) -> tuple[int, int]:
 
 def _check_layers(folder, arrays):
     """Rejects more layers than there are arrays; thousands take minutes to create."""
-    for path in (Path(folder) / TASK_FILE, Path(folder) / CONFIG_FILE):
-        text = path.read_text(encoding="utf-8") if path.is_file() else ""
-        layers = max(map(int, re.findall(r'"num_layers"\s*:\s*(\d+)', text)), default=0)
+    for path in Path(folder).glob("*.json"):
+        found = re.findall(r'"num_layers"\s*:\s*(\d+)', path.read_text("utf-8"))
+        layers = max(map(int, found), default=0)
         if layers > arrays:
             raise PresetError(
                 f"the files of {folder} hold {arrays:,} arrays, {path.name} asks for "

@@ -151,14 +151,14 @@ def _problem(name, kind, value):
     """Returns what a field's value should do, and does not; None if it is right."""
     if not isinstance(value, kind):
         return f"be a {kind.__name__}, received {value!r}"
-    keys = _KEYS.get(name, ())
-    for record in value if kind is list else filter(None, [value]):
-        if keys and not (isinstance(record, dict) and {*keys} <= {*record}):
-            return f"have {', '.join(keys)}, received {record!r}"
-    if name in ("paper", "sizes") and not value:
-        return f"have {', '.join(keys)}, received {value!r}"
     if name == "name" and not _NAME.fullmatch(value):
         return f"be letters, digits, '.', '_' and '-', not first, received {value!r}"
+    keys = _KEYS.get(name)
+    if not keys or (name == "speed" and not value):
+        return None
+    for record in value if kind is list else [value]:
+        if not (isinstance(record, dict) and {*keys} <= {*record}):
+            return f"have {', '.join(keys)}, received {record!r}"
     return None
 
 

@@ -1,9 +1,10 @@
-"""Pages generated from preset cards: a preset's README.md, the table of presets."""
+"""A preset's page, README.md, made from its card; uploading both to Hugging Face."""
 
 import functools
 import json
 import re
-from collections.abc import Sequence
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,13 @@ from zoo.presets.card import (
     Card,
     PresetError,
     format_bytes,
-    format_task,
     list_files,
     make_card,
-    short_paper,
+    read_card,
 )
+from zoo.presets.registry import HUB_FILES
 
 README_FILE = "README.md"
-TABLE_START = "<!-- presets:start -->"
-TABLE_END = "<!-- presets:end -->"
 
 _PAGE = Path(__file__).with_name("preset_page.md")
 _EXAMPLE = "A dog runs."
@@ -64,10 +63,11 @@ def write_card(folder: StrPath, metadata: dict[str, Any]) -> Card:
 def readme(card: Card, handle: str | None = None) -> str:
     """Returns the README.md of a preset folder, with Hugging Face front matter.
 
-    With a handle, `hf://user/name`, it is a model hub's page: its front matter has the
-    scores as well.
+    With a handle, `hf://user/name`, it tells how to load the preset from there.
     """
     pipeline, tags, example = KINDS[card.task]
+    # "exact de" is the score of a part.
+    metrics = [score["metric"].lower().split()[0] for score in card.scores]
     front = {
         "library_name": "keras-hub",
         "license": card.license,
@@ -75,108 +75,36 @@ def readme(card: Card, handle: str | None = None) -> str:
         "pipeline_tag": pipeline,
         "tags": ["keras", *tags],
         "datasets": [corpus["name"] for corpus in card.data],
-        "metrics": sorted({_hub_metric(score) for score in card.scores}),
+        "metrics": sorted({_HUB_METRICS.get(metric, metric) for metric in metrics}),
     }
-    if handle:
-        front["model-index"] = _model_index(card)
     text = _page().render(
         vars(card),
         front=front,
         handle=handle,
         example="Monday, 3 May 1999" if card.languages == _DATES else example,
         size=format_bytes(card.bytes),
-        speed_in_words=_speed(card),
+        speed_in_words=format_speed(card),
     )
     return _CONTROL.sub("\ufffd", text)
-
-
-def _model_index(card):
-    """Returns a card's scores as the `model-index` of a model hub's page."""
-    from huggingface_hub import EvalResult
-    from huggingface_hub.repocard_data import eval_results_to_model_index
-
-    results = [
-        EvalResult(
-            task_type=KINDS[card.task][0],
-            task_name=format_task(card),
-            dataset_type=score["data"],
-            dataset_name=f"{score['data']} {score['split']}",
-            dataset_split=score["split"],
-            metric_type=_hub_metric(score),
-            metric_name=score["metric"],
-            metric_value=score["value"],
-            metric_args={key: score[key] for key in ("signature", "command")},
-        )
-        for score in card.scores
-    ]
-    return eval_results_to_model_index(card.name, results)
-
-
-def _hub_metric(score):
-    metric = score["metric"].lower().split()[0]  # "exact de" is the score of a part
-    return _HUB_METRICS.get(metric, metric)
 
 
 @functools.cache
 def _page():
     import jinja2  # not at the top: completion of a command line reads `KINDS`
 
+    # Markdown takes `<unk>` for a tag; a bar ends a table's cell, even within code.
     environment = jinja2.Environment(trim_blocks=True, keep_trailing_newline=True)
     environment.filters |= {
         # JSON is YAML, with all necessary quotes.
         "json": functools.partial(json.dumps, ensure_ascii=False),
-        "words": _words,
-        # A bar ends a table's cell, even within code.
+        "words": lambda text: text.replace("<", "&lt;"),
         "code": lambda text: text.replace("|", "\\|"),
-        "cell": lambda text: _words(
-            " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
-        ),
+        "line": lambda text: " ".join(text.split()).replace("\\", "\\\\"),
     }
     return environment.from_string(_PAGE.read_text(encoding="utf-8"))
 
 
-def _words(text):
-    """Escapes text for Markdown, which would take `<unk>` for a tag."""
-    return text.replace("<", "&lt;")
-
-
-def presets_table(cards: Sequence[Card], root: str = "..") -> str:
-    """Returns a table of presets as Markdown.
-
-    Args:
-        cards: the presets.
-        root: relative path of the repository from the page's folder, for its links.
-    """
-    heads = "preset|paper|task|parameters|size|licence|scores|CPU speed"
-    names = tuple(heads.split("|"))
-    rows = [names, ("---",) * len(names)]
-    for card in cards:
-        row = (
-            f"[`{card.name}`]({root}/savedmodels/{card.name})",
-            f"[{short_paper(card)}]({card.paper['url']})",
-            format_task(card),
-            f"{card.sizes['parameters'] / 1e6:.1f} M",
-            format_bytes(card.bytes),
-            card.license,
-            _scores(card),
-            _speed(card),
-        )
-        rows.append(row)
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def _scores(card):
-    """Formats a card's scores: "BLEU 38.1, chrF 63.0 (multi30k ...)"."""
-    groups: dict[str, list[str]] = {}
-    for score in card.scores:
-        where = f"{score['data']} {score['split']}"
-        groups.setdefault(where, []).append(f"{score['metric']} {score['value']:.1f}")
-    return "; ".join(
-        f"{', '.join(scores)} ({where})" for where, scores in groups.items()
-    )
-
-
-def _speed(card):
+def format_speed(card: Card) -> str:
     """Formats a card's speed: "52 sentences/s", or "-" if it has none."""
     if not card.speed:
         return "-"
@@ -184,10 +112,50 @@ def _speed(card):
     return f"{card.speed['value']:.{digits}f} {card.speed['unit']}"
 
 
-def replace_table(text: str, cards: Sequence[Card]) -> str:
-    """Replaces the table of presets between the markers of a page in docs/."""
-    before, _, rest = text.partition(TABLE_START)
-    _, end, after = rest.partition(TABLE_END)
-    if not end:
-        raise ValueError(f"the page needs {TABLE_START} and {TABLE_END}")
-    return f"{before}{TABLE_START}\n{presets_table(cards)}\n{TABLE_END}{after}"
+def upload(folder: StrPath, name: str, private: bool = False) -> str:
+    """Uploads a preset to Hugging Face in one commit, with its page, README.md.
+
+    Other files of the repository that loading would fetch (JSON, HDF5, assets) are
+    deleted.
+
+    A task that was saved by `save_to_preset` has no card: KerasHub's `upload_preset`
+    uploads its folder, to Kaggle too, with a short page of its own.
+
+    Args:
+        folder: a preset folder with its card; see `zoo.presets.verify`.
+        name: `hf://user/name`; the repository is made if there is none.
+        private: whether a new repository is private.
+
+    Returns:
+        The address of the commit.
+
+    Raises:
+        ValueError: for anything but a handle of Hugging Face.
+        PresetError: (a ValueError) without a card.
+        OSError: without a token, or if the hub cannot be reached, or refuses.
+
+    Example:
+        ```python
+        folder = zoo.presets.locate("runs/mine")
+        zoo.presets.upload(folder, "hf://ada/mine", private=True)
+        ```
+    """
+    import huggingface_hub
+
+    scheme, _, handle = name.partition("://")
+    if scheme != "hf" or handle.count("/") != 1:
+        raise ValueError(f"a handle must be hf://user/name, received {name!r}")
+    card = read_card(folder)
+    api = huggingface_hub.HfApi()
+    api.create_repo(handle, private=private or None, exist_ok=True)
+    with tempfile.TemporaryDirectory() as staged:
+        for file in (CARD_FILE, *card.files):
+            (Path(staged) / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(Path(folder) / file, Path(staged) / file)
+        (Path(staged) / README_FILE).write_text(readme(card, name), encoding="utf-8")
+        return api.upload_folder(
+            repo_id=handle,
+            folder_path=staged,
+            commit_message=f"Preset {card.name}",
+            delete_patterns=HUB_FILES,
+        ).commit_url

@@ -1,16 +1,19 @@
-"""Finds presets by name and verifies them, without Keras.
+"""Finds presets by name, verifies and loads them.
 
 A name is looked up, in this order, as a path, among the presets that come with the
 package, in the cache folder, and as an `hf://` or `kaggle://` handle. A preset is
 verified against its card (sizes, then sha256) before any of its files is read.
 """
 
+import contextlib
 import json
 import os
+import sys
 from pathlib import Path
+from typing import Any
 
+from zoo.backend import quiet_start
 from zoo.files import StrPath, bundled_folder, cache_folder, sha256
-from zoo.presets import hubs
 from zoo.presets.card import (
     CARD_FILE,
     CONFIG_FILE,
@@ -20,10 +23,57 @@ from zoo.presets.card import (
     loaded_files,
     read_card,
 )
+from zoo.registration import import_tasks
 from zoo.strings import did_you_mean
 from zoo.warn import warn_caller
 
 RUN_PRESETS = "preset"  # a run's folder with its presets by name
+# What is fetched of a hub's files: no code, and no other checkpoint formats.
+HUB_FILES = ["*.json", "*.h5", "assets/*"]
+
+
+def load(name: StrPath, **kwargs: Any) -> Any:
+    """Loads a preset: the task with its weights, ready for `translate`.
+
+    Args:
+        name: a preset folder, the folder of a finished run, a name from
+            `list_presets`, or a handle: `hf://user/name`,
+            `kaggle://user/model/keras/variation`.
+        **kwargs: passed to the class's `from_preset`, such as `dtype` or
+            `load_weights=False`.
+
+    Returns:
+        A task of `zoo.models`, such as `zoo.models.LuongTranslator`.
+
+    Raises:
+        ValueError: if there is no such preset, or it cannot be loaded with `**kwargs`.
+        PresetError: (a ValueError) if the preset is damaged, altered or not zoo's.
+        OSError: if a preset cannot be downloaded.
+
+    Example:
+        ```python
+        translator = zoo.load("luong_local")
+        translator.translate("A dog runs.")
+        ```
+    """
+    folder = locate(name)  # before Keras is imported, which takes seconds
+    first = "keras" not in sys.modules
+    with quiet_start() if first else contextlib.nullcontext():
+        import keras
+
+        import_tasks()
+        if first:
+            keras.ops.zeros(())  # looks for devices
+    from zoo.presets.build import build, task_class
+
+    return build(task_class(folder), folder, kwargs)
+
+
+def load_class(cls: Any, name: StrPath, kwargs: dict[str, Any]) -> Any:
+    """Loads a preset as a task or a backbone of a class."""
+    from zoo.presets.build import build
+
+    return build(cls, locate(name), kwargs)
 
 
 def list_presets() -> list[Card]:
@@ -85,8 +135,15 @@ def find(name: StrPath) -> Path:
         OSError: if a handle's preset cannot be downloaded.
     """
     name = os.fspath(name)
-    if fetched := hubs.fetch(name):
-        return Path(fetched)
+    scheme, _, handle = name.partition("://")
+    if scheme == "hf":
+        import huggingface_hub
+
+        return Path(huggingface_hub.snapshot_download(handle, allow_patterns=HUB_FILES))
+    if scheme == "kaggle":
+        import kagglehub
+
+        return Path(kagglehub.model_download(handle))
     folder = Path(name).expanduser()
     if _is_run(folder):
         return _of_run(folder)
@@ -138,7 +195,7 @@ def _is_preset(folder):
 
 
 def _is_run(folder):
-    """Returns whether a folder is a training run, which has a config.json as well."""
+    """Whether a folder is a training run, which has a config.json as well."""
     if (folder / CARD_FILE).is_file() or (folder / TASK_FILE).is_file():
         return False
     try:

@@ -74,3 +74,19 @@ def test_facts_replace_the_card(project, tmp_path):
     assert json.loads((project / "savedmodels/tiny/card.json").read_text())["seed"] == (
         99
     )
+
+
+def test_table_is_put_between_the_markers(tmp_path):
+    chrf = {**FACTS["scores"][0], "metric": "chrF", "value": 40.0}
+    valid = {**chrf, "split": "valid"}
+    tiny = make_preset(tmp_path, scores=[*FACTS["scores"], chrf, valid])
+    page = "before\n<!-- presets:start -->\nold\n<!-- presets:end -->\nafter\n"
+    new = card.replace_table(page, [tiny])
+    assert new.startswith("before\n<!-- presets:start -->\n| preset |")
+    assert new.endswith(" |\n<!-- presets:end -->\nafter\n") and "old" not in new
+    scores = "BLEU 12.3, chrF 40.0 (multi30k test_2016_flickr); chrF 40.0 (multi30k "
+    for part in ("Lovelace & Turing 2015", "1.2 M", f"{scores}valid)"):
+        assert part in new
+    assert card.replace_table(new, [tiny]) == new
+    with pytest.raises(ValueError, match="presets:start"):
+        card.replace_table("no markers", [])
