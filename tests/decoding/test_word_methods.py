@@ -10,7 +10,6 @@ from zoo.decoding.word_methods import (
     class_logits,
     perplexity_of,
     score_rows,
-    tag_words,
 )
 from zoo.models import (
     BiRNNTagger,
@@ -38,10 +37,10 @@ def test_sentences_of_any_length_are_tagged_as_each_by_itself(tagger):
     draw = np.random.default_rng(1)
     words = ["a", "dog", "runs", "sun"]
     rows = [draw.choice(words, size).tolist() for size in (600, 3, 0, 48, 49)]
-    found = tag_words(tagger, rows)
-    assert [len(tags) for tags in found] == [len(row) for row in rows]
-    assert found == [tag_words(tagger, [row])[0] for row in rows]
-    assert len({tag for row in found for tag in row}) > 1
+    found = tagger.tag(rows)
+    assert [[word for word, _ in tagged] for tagged in found] == rows
+    assert found == [tagger.tag([row])[0] for row in rows]
+    assert len({tag for row in found for _, tag in row}) > 1
 
 
 @pytest.mark.once

@@ -51,7 +51,6 @@ class SearchConstants(NamedTuple):
     """The constants of the search over a batch.
 
     Attributes:
-        memory: the model's memory.
         limits: maximum length of each translation, int (B, 1).
         real: 1 where the source is not padding, (B, 1, S); None without the penalty.
         penalties: of length and coverage, (2,).
@@ -59,10 +58,10 @@ class SearchConstants(NamedTuple):
         rank: the places of a beam, int (1, K).
         rows: the row of each sentence's first hypothesis, int (B, 1).
         places: the places of a translation, int (1, 1, T).
+        memory: the model's memory.
         prefix: given tokens, 0 where a place is free, int (B, T); or None.
     """
 
-    memory: Any
     limits: Any
     real: Any
     penalties: Any
@@ -70,6 +69,7 @@ class SearchConstants(NamedTuple):
     rank: Any
     rows: Any
     places: Any
+    memory: Any = None
     prefix: Any = None
 
 
@@ -93,10 +93,10 @@ def step(
         weights = ops.cast(ops.reshape(weights, ops.shape(coverage)), "float32")
         coverage = _pick(ops, coverage + weights, parents, rows)
     length = ops.cast(beam.step + 1, "float32")
-    ranked = score(search, scores, length, coverage, constants)
-    done_ids, done = finish(search, beam, ends, ids, ranked, finished, constants)
+    ranked = _score(search, scores, length, coverage, constants)
+    done_ids, done = _finish(search, beam, ends, ids, ranked, finished, constants)
     alive = ops.logical_and(valid, ops.logical_not(ends))
-    live = prune(search, ops.where(alive, scores, LOW), done, constants)
+    live = _prune(search, ops.where(alive, scores, LOW), done, constants)
     state = search.map_structure(
         lambda x: x if _is_cache(x) else _pick_rows(ops, x, parents, rows), state
     )
@@ -111,12 +111,9 @@ def _run_model(search, model, beam, constants):
     Cache rows are gathered here rather than at the end of the last step, so that a
     compiler can make one pass of it and of the model's writing into the cache.
     """
-    ops = search.ops
+    ops, source = search.ops, (beam.parents, constants.rows)
     state = search.map_structure(
-        lambda x: (
-            _pick_rows(ops, x, beam.parents, constants.rows) if _is_cache(x) else x
-        ),
-        beam.state,
+        lambda x: _pick_rows(ops, x, *source) if _is_cache(x) else x, beam.state
     )
     outputs = model.step(beam.tokens, state, constants.memory)
     # Under torch, a search outside `no_grad` would keep every step for gradients.
@@ -218,18 +215,10 @@ def _repeats(search, beam, constants, vocabulary):
     return ops.reshape(counts, (-1, vocabulary)) > 0
 
 
-def score(
-    search: Any,
-    log_probs: Tensor,
-    length: Tensor,
-    coverage: Tensor,
-    constants: SearchConstants,
-) -> Tensor:
-    """Returns s(Y, X) of hypotheses of one length, (B, K).
-
-    s(Y, X) = log P(Y|X) / lp(Y) + cp(X; Y)     (Wu et al. 2016, equation 14)
-    """
+def _score(search, log_probs, length, coverage, constants):
+    """Returns s(Y, X) of hypotheses of one length, (B, K)."""
     ops = search.ops
+    # s(Y, X) = log P(Y|X) / lp(Y) + cp(X; Y)     (Wu et al. 2016, equation 14)
     ranked = log_probs / length_norm(search, length, constants.penalties[0])
     if search.coverage_penalty:
         # cp(X; Y) = β Σ_i log(min(Σ_j a_ij, 1))
@@ -247,23 +236,8 @@ def length_norm(search: Any, length: Tensor, penalty: Tensor) -> Any:
     return search.ops.power((5.0 + length) / 6.0, penalty)
 
 
-def finish(
-    search: Any,
-    beam: BeamState,
-    ends: Tensor,
-    ids: Tensor,
-    ranked: Tensor,
-    finished: Tensor,
-    constants: SearchConstants,
-) -> tuple[Tensor, Tensor]:
-    """Moves hypotheses that ended into the free places after finished ones.
-
-    `ends` (B, K) tells which of the hypotheses ended; `ids` are their tokens, `ranked`
-    their scores, and `finished` (B, 1) is how many had finished before the step.
-
-    Returns:
-        `(done_ids, done)`.
-    """
+def _finish(search, beam, ends, ids, ranked, finished, constants):
+    """Moves hypotheses that ended to the places after the `finished` (B, 1) ones."""
     ops = search.ops
     if search.beam_size == 1:
         moved, taken = ends, ids
@@ -280,9 +254,7 @@ def finish(
     return done_ids, ops.where(moved, ranked, beam.done)
 
 
-def prune(
-    search: Any, live: Tensor, done: Tensor, constants: SearchConstants
-) -> Tensor:
+def _prune(search, live, done, constants):
     """Drops live hypotheses if none can reach the best `n_best` finished ones.
 
     Log-probabilities only fall, and the length penalty is mildest at the limit, so no

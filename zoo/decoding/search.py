@@ -39,6 +39,11 @@ class Search:
             each array of a model's state.
         values_of: function that returns an array's values as NumPy's, or None while a
             graph is traced.
+        find: `__call__` of NumPy arrays, `(model, source, limits, steps, prefix=None)`,
+            in as few programs as can be. Rows of the source after the last limit only
+            pad the batch.
+        run: function `(model, beam, constants, steps)`, which returns the `BeamState`
+            when all sentences are done, after `steps` at most.
         key: what two searches must share to run the same compiled program; of each
             penalty, only whether it is set.
     """
@@ -47,6 +52,8 @@ class Search:
     top_k: Callable[[Tensor, int], tuple[Tensor, Tensor]]
     map_structure: Callable[[Callable[..., Any], Any], Any]
     values_of: Callable[[Tensor], Any]
+    find: Callable[..., Any]
+    run: Callable[..., BeamState]
 
     def __init__(
         self,
@@ -89,20 +96,6 @@ class Search:
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
         return {name: value for name, value in vars(self).items() if name != "key"}
-
-    def find(
-        self,
-        model: Any,
-        source: np.ndarray,
-        limits: np.ndarray,
-        steps: int,
-        prefix: np.ndarray | None = None,
-    ) -> Sequence[np.ndarray]:
-        """`__call__` of NumPy arrays, in as few programs as can be.
-
-        Rows of the source after the last limit only pad the batch.
-        """
-        raise NotImplementedError
 
     def __call__(
         self,
@@ -150,9 +143,10 @@ class Search:
             state = model.start_for(memory, steps)
         else:
             state = model.start(memory)
-        constants = self._constants(memory, source_ids, limits, steps, penalties)
         if prefix is not None:
-            constants = constants._replace(prefix=ops.cast(prefix, "int32"))
+            prefix = ops.cast(prefix, "int32")
+        constants = self._constants(source_ids, limits, steps, penalties)
+        constants = constants._replace(memory=memory, prefix=prefix)
         beam = self.run(model, self._initial(state, constants), constants, steps)
         scores, order = self.top_k(beam.done, self.beam_size)
         ids = ops.take_along_axis(beam.done_ids, order[..., None], axis=1)
@@ -171,8 +165,8 @@ class Search:
             )
         return int(values.max(initial=1))
 
-    def _constants(self, memory, source_ids, limits, steps, penalties):
-        """Returns the `SearchConstants` without prefixes."""
+    def _constants(self, source_ids, limits, steps, penalties):
+        """Returns the `SearchConstants` without memory and prefix."""
         ops, batch = self.ops, self.ops.shape(source_ids)[0]
         if penalties is None:
             penalties = (self.length_penalty, self.coverage_penalty)
@@ -182,14 +176,13 @@ class Search:
         if self.coverage_penalty:  # which alone asks for it, and only of text
             real = ops.cast(ops.not_equal(source_ids, PAD_ID), "float32")[:, None]
         return SearchConstants(
-            memory,
-            limits,
-            real,
-            penalties,
-            length_norm(self, ops.cast(limits, "float32"), penalties[0]),
-            ops.arange(self.beam_size, dtype="int32")[None],
-            ops.arange(batch, dtype="int32")[:, None] * self.beam_size,
-            ops.arange(steps, dtype="int32")[None, None],
+            limits=limits,
+            real=real,
+            penalties=penalties,
+            mildest=length_norm(self, ops.cast(limits, "float32"), penalties[0]),
+            rank=ops.arange(self.beam_size, dtype="int32")[None],
+            rows=ops.arange(batch, dtype="int32")[:, None] * self.beam_size,
+            places=ops.arange(steps, dtype="int32")[None, None],
         )
 
     def _initial(self, state, constants):
@@ -224,12 +217,6 @@ class Search:
     def default_steps(self, length: int) -> int:
         """Returns the default maximum length for a source of `length` pieces."""
         return max(longest_translation(length), self.min_length)
-
-    def run(
-        self, model: Any, beam: BeamState, constants: SearchConstants, steps: int
-    ) -> BeamState:
-        """Returns the state when all sentences are done, after `steps` at most."""
-        raise NotImplementedError
 
     def run_shrinking(
         self,

@@ -1,7 +1,7 @@
 """The methods of classifiers, taggers and language models. Imports no Keras."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -53,52 +53,43 @@ class Classifying:
         logits, classes = class_logits(self, rows, batch_size), self.backbone.classes
         found: list[Any] = [classes[index] for index in logits.argmax(-1)]
         if return_details:
-            attention = attended(self, rows, batch_size)
+            attention = _attention(self, rows, batch_size)
             shares = softmax(logits).tolist()
-            columns = given, found, shares, attention
-            found = [
-                Classification(
-                    text,
-                    name,
-                    dict(zip(classes, row, strict=True)),
-                    text.split()[:LONGEST],
-                    weights,
-                )
-                for text, name, row, weights in zip(*columns, strict=True)
-            ]
+            shares = [dict(zip(classes, row, strict=True)) for row in shares]
+            words = [text.split()[:LONGEST] for text in given]
+            found = list(map(Classification, given, found, shares, words, attention))
         return found[0] if isinstance(texts, str) else found
 
 
 def class_logits(task: Any, rows: Rows, batch_size: int = 32) -> np.ndarray:
-    """Returns the logits `(N, classes)` of rows of word ids.
-
-    Rows of more than `LONGEST` words are cut, with a warning.
-    """
+    """Returns the logits `(N, classes)` of rows of ids, cut at `LONGEST` words."""
     rows = cut_rows(rows, LONGEST)
     found = np.zeros((len(rows), len(task.backbone.classes)), "float32")
-    for i, logits in _outputs(task.logits, rows, batch_size):
+    for i, logits in _outputs(task.logits, _pad_words, rows, batch_size):
         found[i] = logits
     return found
 
 
-def attended(task: Any, rows: Rows, batch_size: int = 32) -> list[Any]:
+def _attention(task, rows, batch_size):
     """Returns each row's `Classification.attention`."""
     found: list[Any] = [None] * len(rows)
     if getattr(task.backbone, "cell", None) == "lstmn":
         rows = [row[:LONGEST] for row in rows]
-        for i, weights in _outputs(task.attention, rows, batch_size):
+        for i, weights in _outputs(task.attention, _pad_words, rows, batch_size):
             size = len(rows[i])
             found[i] = weights[:size, : size + 1].astype("float32")
     return found
 
 
-def _outputs(
-    function: Callable[..., Any], rows: Rows, batch_size: int
-) -> Iterator[tuple[int, np.ndarray]]:
-    """Yields the place of each row and what a function of a batch's ids gives it."""
+def _outputs(function, pad, rows, batch_size):
+    """Yields the place of each row and its output of a function of padded batches."""
     for chosen in by_length(rows, positive("batch_size", batch_size)):
-        ids = pad_batch([rows[i] for i in chosen], batch_size)
-        yield from zip(chosen, function({"token_ids": ids}), strict=False)
+        arrays = pad([rows[i] for i in chosen], batch_size)
+        yield from zip(chosen, function(arrays), strict=False)
+
+
+def _pad_words(rows, batch_size):
+    return {"token_ids": pad_batch(rows, batch_size)}
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
@@ -111,6 +102,7 @@ def softmax(logits: np.ndarray) -> np.ndarray:
 class Tagging:
     """The method of a tagger that takes text."""
 
+    logits: Callable[..., Any]
     preprocessor: Any
 
     def tag(self, sentences: Any, batch_size: int = 64) -> Any:
@@ -134,24 +126,16 @@ class Tagging:
         single = isinstance(sentences, str)
         preprocessor = needed_preprocessor(self, "`tag`")
         rows = preprocessor.split([sentences] if single else sentences)
-        tags = tag_words(self, rows, batch_size)
-        tagged = [list(zip(*row, strict=True)) for row in zip(rows, tags, strict=True)]
+        tagged: list[Any] = [[] for _ in rows]
+
+        def pad(batch, batch_size):
+            height, width = pad_batch([[0] * len(x) for x in batch], batch_size).shape
+            return preprocessor.arrays([*batch, *[[]] * (height - len(batch))], width)
+
+        for i, logits in _outputs(self.logits, pad, rows, batch_size):
+            tags = preprocessor.decode(logits.argmax(-1)[: len(rows[i])])
+            tagged[i] = list(zip(rows[i], tags, strict=True))
         return tagged[0] if single else tagged
-
-
-def tag_words(
-    task: Any, rows: Sequence[list[str]], batch_size: int = 64
-) -> list[list[str]]:
-    """Returns the tag of each word of sentences."""
-    tags: list[list[str]] = [[] for _ in rows]
-    for chosen in by_length(rows, positive("batch_size", batch_size)):
-        batch = [rows[i] for i in chosen]
-        shape = pad_batch([[0] * len(row) for row in batch], batch_size).shape
-        batch += [[]] * (shape[0] - len(batch))
-        logits = task.logits(task.preprocessor.arrays(batch, shape[1]))
-        for i, scores in zip(chosen, logits, strict=False):
-            tags[i] = task.preprocessor.decode(scores.argmax(-1)[: len(rows[i])])
-    return tags
 
 
 class Scoring:
@@ -183,7 +167,7 @@ class Scoring:
         """
         texts = plain_texts(texts)
         rows = needed_preprocessor(self, "Reading text").encode(texts)
-        totals = [float(x) for x in score_rows(self, rows, batch_size)]
+        totals = score_rows(self, rows, batch_size).tolist()
         return totals[0] if isinstance(texts, str) else totals
 
     def perplexity(
@@ -208,11 +192,7 @@ class Scoring:
 
 
 def score_rows(task: Any, rows: Rows, batch_size: int = 32) -> np.ndarray:
-    """Computes the log-probability of each row of word ids and its end token.
-
-    To bound memory, a row of more than `LONGEST` words is read in parts with the state
-    carried over; an LSTMN's tapes restart with each part, which gives a warning.
-    """
+    """Computes the log-probability of each row of ids; see `Scoring.score`."""
     positive("batch_size", batch_size)
     read = [[END_ID, *row] for row in rows]
     long = sum(len(row) >= LONGEST for row in rows)  # an end token precedes each
@@ -237,19 +217,14 @@ def perplexity_of(
     carry_over: bool = False,
     length: int = SEGMENT,
 ) -> float:
-    """Computes exp of the mean negative log-likelihood.
-
-    See `RecurrentCausalLM.perplexity`. `length` is that of the segments in which a text
-    is read with `carry_over`; it only affects an LSTMN.
-    """
+    """`Scoring.perplexity` of rows of ids, in segments of a length if carried over."""
     if not rows:
         raise ValueError("There must be a text. Received: none")
-    positive("batch_size", batch_size)
     if carry_over:
-        total = np.sum(document_scores(task, rows, batch_size, length))
+        scores = document_scores(task, rows, positive("batch_size", batch_size), length)
     else:
-        total = np.sum(score_rows(task, rows, batch_size))
-    return perplexity_from(total, sum(len(row) + 1 for row in rows))
+        scores = score_rows(task, rows, batch_size)
+    return perplexity_from(np.sum(scores), sum(len(row) + 1 for row in rows))
 
 
 def perplexity_from(total: float, count: int) -> float:
@@ -264,20 +239,14 @@ def document_scores(
     """Computes log-probabilities of rows that form one text, carrying the state over.
 
     The text is read in segments of `length` words, in so many equal parts (`streams`)
-    in parallel, each from a zero state.
-
-    Returns:
-        Floats `(segments, streams)`, which sum to that of the text.
+    in parallel, each from a zero state: floats `(segments, streams)`.
     """
     inputs, labels = lay_out(rows, streams, length)
     return _segment_sums(task, inputs, labels, length)
 
 
 def _segment_sums(task, inputs, labels, length):
-    """Computes log-probabilities of labels `(B, n * length)` by segment, `(n, B)`.
-
-    The first segment starts from states of zeros.
-    """
+    """Computes log-probabilities of labels `(B, n * length)` by segment, `(n, B)`."""
     scores, states = [], None
     for place in range(0, inputs.shape[1], length):
         part = slice(place, place + length)
