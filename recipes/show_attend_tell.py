@@ -17,7 +17,7 @@ paper: the authors' decoder for COCO and Adam (rate and clipping are ours), on 1
 Hard attention: `--set model.attention=hard` (at `formulas` it hardly learns:
 docs/papers/xu.md). Only `paper` has the doubly stochastic penalty, with the authors' λ
 of 1 and their loss of a sentence; elsewhere losses are per token, and `--set
-model.doubly_stochastic=0.01` adds it. show_attend_tell_text.py reads text.
+model.doubly_stochastic=0.01` adds it.
 """
 
 import dataclasses

@@ -22,7 +22,6 @@ from zoo.layers.scores import DotScore
 from zoo.training.batches.streams import StreamBatches
 
 GENERAL = layers.MultiplicativeAttention()
-TASK = models.ShowAttendTell(9, attention="hard", hidden_dim=2, attention_dim=2)
 WORDS = text.WordTokenizer(["a"])
 FORGET, ONES = {"unit_forget_bias": True}, np.ones((2, 3, 4))
 NO_TEXTS = ([], [""], ["", " \n\t"])
@@ -121,10 +120,7 @@ REFUSED = {
         ({"image_shape": (16, 24)}, "must be .height, width, channels.*24"),
         ({"image_shape": (16, 0, 3)}, "`image_shape` must be"),
         ({"image_shape": (4, 4, 3)}, "of 8 pixels or more"),
-        (
-            {"image_encoder": layers.ImageEncoder((4,))},
-            "for text without an `image_encoder`. Received: image_shape=None",
-        ),
+        ({"image_shape": None}, "must be .height, width, channels.*None"),
     ],
     partial(models.ShowAttendTell, **IMAGES): [
         (
@@ -132,9 +128,6 @@ REFUSED = {
             r"`annotation_dim` numbers.*Received: one of output shape .None, 4, 6, 5",
         ),
         ({"image_encoder": keras.layers.Flatten()}, "must give grids of known size"),
-    ],
-    partial(models.ShowAttendTellTranslator, TASK): [
-        ({"reward": -1}, "`reward` must be 0 or above.*reward=-1"),
     ],
     # === Text ===
     partial(text.WordPreprocessor, WORDS): [

@@ -51,6 +51,7 @@ TARGET = np.array(
     "int32",
 )
 VOCABULARY = 15
+INPUTS = {"source_ids": SOURCE, "target_ids": TARGET}
 
 
 def check_translator(task_cls, options, whole=True, seed=0):
@@ -179,7 +180,7 @@ def check_half(backbone_cls, options):
         assert np.isfinite(to_numpy(ops.cast(output, "float32"))).all()
 
 
-def check_gradients(backbone):
+def check_gradients(backbone, inputs=INPUTS):
     """In training every gradient is that of inference, taken another way round: the
     loops hoist products, the loss does without logits."""
     from zoo.training import SmoothedCrossEntropy
@@ -187,8 +188,7 @@ def check_gradients(backbone):
     config = backbone.get_config()
     steady = {name: 0.0 for name in config if "dropout" in name}
     model = randomize(type(backbone).from_config({**config, **steady}))
-    inputs = {"source_ids": SOURCE, "target_ids": TARGET}
-    labels = np.roll(TARGET, -1, axis=1)
+    labels = np.roll(inputs["target_ids"], -1, axis=1)
     weights = (labels > 0).astype("float32")
     loss = SmoothedCrossEntropy(0.1)
 

@@ -65,7 +65,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
         ("zoo tr", "train translate"),
         ("zoo translate luong_local_", "luong_local_m luong_local_tatoeba"),
         ("zoo serve bahdanau seq", "seq2seq"),
-        ("zoo train show", "show_attend_tell show_attend_tell_text"),
+        ("zoo train show", "show_attend_tell"),
         ("zoo translate luong_local --input cor", "corpus.en"),
         (
             "zoo evaluate luong_local --data ",

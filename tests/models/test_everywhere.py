@@ -13,7 +13,6 @@ from tests.models import (
     test_luong,
     test_sutskever,
     test_transformer,
-    test_xu,
 )
 from tests.tasks import (
     test_captioner,
@@ -30,7 +29,6 @@ TRANSLATORS = {
     models.LuongTranslator: test_luong.SMALL,
     models.RNNEncoderDecoderTranslator: test_cho.SMALL,
     models.Seq2SeqTranslator: test_sutskever.SMALL,
-    models.ShowAttendTellTranslator: test_xu.HARD,
     models.TransformerTranslator: {**test_transformer.SMALL, "norm": "pre"},
 }
 
@@ -45,7 +43,6 @@ TRANSLATORS = {
         long(models.BahdanauTranslator),
         long(models.RNNEncoderDecoderTranslator),
         long(models.Seq2SeqTranslator),
-        long(models.ShowAttendTellTranslator),
     ],
 )
 def test_quantized_it_is_close_and_saved_and_loaded(cls, tokenizer, tmp_path):

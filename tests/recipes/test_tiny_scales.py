@@ -53,7 +53,6 @@ REVERSED = {
     "luong_location": (reverses(0.95), "tensorflow"),
     "rnn_encoder_decoder": (reverses(0.85), "jax"),
     "seq2seq": (reverses(0.85), "jax"),
-    "show_attend_tell_text": (reverses(0.85), "jax"),
     "transformer": (reverses(0.95), "tensorflow"),
 }
 LEARNED = {

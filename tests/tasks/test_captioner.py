@@ -4,8 +4,8 @@ import pytest
 
 import zoo
 from tests.harness import close, compiled, randomize, same_config, to_numpy
-from tests.layers import reference
-from tests.marks import once
+from tests.models.test_xu import HARD, IMAGES, SHAPE, SMALL
+from tests.translators import TARGET
 from zoo.decoding import Caption
 from zoo.models import (
     ShowAttendTell,
@@ -13,21 +13,14 @@ from zoo.models import (
     ShowAttendTellCaptionerPreprocessor,
 )
 from zoo.text import Tokenizer, train_tokenizer
-from zoo.training import ArrayBatches, compile_for_training
+from zoo.training import (
+    ArrayBatches,
+    Perplexity,
+    SmoothedCrossEntropy,
+    compile_for_training,
+)
 
-SHAPE = (16, 24, 3)
 TEXTS = ["a red ring", "a blue star above a red ring", "a star"]
-RNG = np.random.default_rng(7)
-IMAGES = RNG.integers(0, 256, (3, *SHAPE)).astype("uint8")
-SMALL = {
-    "hidden_dim": 8,
-    "embedding_dim": 6,
-    "annotation_dim": 4,
-    "attention_dim": 5,
-    "doubly_stochastic": 0.0,
-    "image_shape": SHAPE,
-}
-HARD = {**SMALL, "attention": "hard", "doubly_stochastic": 1.0}
 
 
 @pytest.fixture(scope="module")
@@ -42,95 +35,6 @@ def task_of(tokenizer, scale=0.7, **options):
     return ShowAttendTellCaptioner(backbone, preprocessor)
 
 
-# === The backbone on images ===
-@pytest.mark.parametrize("options", [SMALL, once(HARD)], ids=["soft", "hard"])
-def test_call_is_the_scan_of_step(options, tokenizer):
-    model = task_of(tokenizer, **options).backbone
-    x, _, _ = task_of(tokenizer).preprocessor({"image": IMAGES, "caption": TEXTS})
-    logits = to_numpy(compiled(model)(x))
-    memory = compiled(model.encode)(IMAGES)
-    state, step, stepped, weights = model.start(memory), compiled(model.step), [], []
-    for t in range(x["target_ids"].shape[1]):
-        out, state, alpha = step(x["target_ids"][:, t], state, memory)
-        stepped.append(to_numpy(out))
-        weights.append(to_numpy(alpha))
-    close(np.stack(stepped, 1), logits)
-    weights = np.stack(weights, 1)
-    close(compiled(model.align)(IMAGES, x["target_ids"]), weights)
-    close(weights.sum(-1), 1.0)
-    assert weights.shape[-1] == 2 * 3 and model.grid == (2, 3)
-
-
-def test_the_start_and_the_first_word_are_the_papers(tokenizer):
-    """Against NumPy, from the grid on."""
-    model = task_of(tokenizer).backbone
-    grid = to_numpy(compiled(model.encoder)(IMAGES)).astype("float64")
-    grid = grid.reshape(3, 6, 4)
-    f_h, f_c = (reference.named(f) for f in (model.start_h, model.start_c))
-    mean = grid.mean(1)
-    h = np.tanh(mean @ f_h["kernel"] + f_h["bias"])
-    c = np.tanh(mean @ f_c["kernel"] + f_c["bias"])
-    memory, step = compiled(model.encode)(IMAGES), compiled(model.step)
-    close(memory.start, [h, c])
-    logits, _, alpha = step(np.array([2, 2, 2]), model.start(memory), memory)
-    cell = model.decoder.cell
-    lstm, score = reference.named(cell.cell), reference.named(cell.attention)
-    L_h, L_z, L_o = map(reference.named, (model.L_h, model.L_z, model.output_layer))
-    word = to_numpy(model.token_embedding.embeddings).astype("float64")[2]
-    for b in range(3):
-        z, weights = reference.attend("additive", h[b], grid[b], score)
-        close(to_numpy(alpha)[b], weights)
-        beta = h[b] @ to_numpy(cell.w_beta) + to_numpy(cell.b_beta)
-        z = z * reference.sigmoid(beta)
-        kernels = lstm["kernel"], lstm["recurrent_kernel"], lstm["bias"]
-        new, _ = reference.lstm_step(np.concatenate([word, z]), h[b], c[b], *kernels)
-        features = word + new @ L_h["kernel"] + L_h["bias"] + z @ L_z["kernel"]
-        close(logits[b], features @ L_o["kernel"] + L_o["bias"], atol=2e-5)
-
-
-def test_images_of_any_dtype_and_precision(tokenizer):
-    model = task_of(tokenizer, 0.2).backbone
-    given = {"images": IMAGES, "target_ids": np.array([[2, 4], [2, 5], [2, 0]])}
-    wanted = to_numpy(compiled(model)(given))
-    close(compiled(model)({**given, "images": IMAGES.astype("float32")}), wanted)
-    half = ShowAttendTell(**model.get_config() | {"dtype": "mixed_bfloat16"})
-    half.set_weights(model.get_weights())
-    logits = compiled(half)(given)
-    assert keras.backend.standardize_dtype(logits.dtype) == "bfloat16"
-    close(keras.ops.cast(logits, "float32"), wanted, atol=0.1, rtol=0.1)
-
-
-@pytest.mark.once
-def test_another_encoder_can_be_passed():
-    """A Keras model, saved in the configuration and trained with the rest."""
-    inputs = keras.Input(SHAPE)
-    x = keras.layers.Rescaling(1 / 255)(inputs)
-    x = keras.layers.AveragePooling2D(8, data_format="channels_last")(x)
-    net = keras.Model(inputs, keras.layers.Dense(4)(x))
-    model = ShowAttendTell(10, **{**SMALL, "image_encoder": net})
-    assert model.grid == (2, 3)
-    again = same_config(model)
-    again.set_weights(model.get_weights())
-    inputs = {"images": IMAGES, "target_ids": np.array([[2, 4]] * 3)}
-    close(again(inputs), to_numpy(model(inputs)))
-    names = [v.path for v in model.trainable_variables]
-    assert any(name.startswith("dense") for name in names)
-    net.trainable = False
-    assert len(model.trainable_variables) == len(names) - 2
-
-
-@pytest.mark.once
-def test_grids_made_elsewhere_are_read():
-    """The paper's case: features of a fixed net."""
-    grids = RNG.normal(size=(2, 2, 3, 4)).astype("float32")
-    options = {"image_shape": (2, 3, 4), "image_encoder": keras.layers.Identity()}
-    model = randomize(ShowAttendTell(10, **{**SMALL, **options}))
-    memory = model.encode(grids)
-    close(memory.annotations, grids.reshape(2, 6, 4))
-    same_config(model)
-
-
-# === The captioner ===
 def test_captions_of_one_image_and_of_several(tokenizer):
     model = task_of(tokenizer)
     texts = model.caption(IMAGES, max_length=6)
@@ -204,23 +108,78 @@ def test_it_learns_to_tell_images_apart(tokenizer):
     assert model.caption(plain) == TEXTS
 
 
+# === Hard attention ===
+def hard_task(tokenizer, rate=0.0, **options):
+    keras.utils.set_random_seed(4)
+    backbone = task_of(tokenizer, **{**HARD, "hidden_dim": 16}).backbone
+    task = ShowAttendTellCaptioner(backbone, task_of(tokenizer).preprocessor, **options)
+    return task, compile_for_training(task, keras.optimizers.Adam(rate))
+
+
+def arrays(task):
+    return task.preprocessor({"image": IMAGES, "caption": TEXTS})
+
+
 @pytest.mark.once
 def test_hard_attention_is_trained_by_its_estimator(tokenizer):
-    keras.utils.set_random_seed(4)
-    task = task_of(tokenizer, **{**HARD, "hidden_dim": 16})
-    x, y, weights = task.preprocessor({"image": IMAGES, "caption": TEXTS})
+    task, trained = hard_task(tokenizer, rate=0.02)
     with pytest.raises(ValueError, match="compile_for_training"):
-        task(x, training=True)
-    trained = compile_for_training(task, keras.optimizers.Adam(0.02))
-    batches = ArrayBatches((x, y, weights), batch_size=3)
+        task(arrays(task)[0], training=True)
     before = sum(task.score(IMAGES, TEXTS))
-    trained.fit(batches, epochs=40, verbose=0)
+    trained.fit(ArrayBatches(arrays(task), batch_size=3), epochs=40, verbose=0)
     # Its loss may rise: the estimator is no likelihood.
     assert sum(task.score(IMAGES, TEXTS)) > 0.6 * before
-    assert float(to_numpy(task.baseline.value)) < 0
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("normalize", ["tokens", "sentences"])
+def test_the_estimator_is_divided_as_the_loss(normalize, tokenizer):
+    """With λ_r = 1 and b = 0 the added term of one sentence and one draw is
+    -log p(y) log p(s), over the same number as -log p(y)."""
+    task, trained = hard_task(tokenizer, reward=1.0, entropy=0.0)
+    task.backbone.decoder.cell.attention.soft_share = 0.0
+    task.backbone.doubly_stochastic = 0.0
+    trained.loss = SmoothedCrossEntropy(normalize=normalize)
+    x = {"images": IMAGES[:1], "target_ids": TARGET[:1]}
+    y = np.roll(TARGET[:1], -1, axis=1)
+    y[:, -1] = 3
+    outputs = trained(x, training=True)
+    alphas, choices = (to_numpy(outputs[name]) for name in ("alphas", "choices"))
+    logits = to_numpy(task.backbone.logits(outputs["features"])).astype("float64")
+    logs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    log_y = np.take_along_axis(logs, y[..., None], -1).sum()
+    log_s = np.log((alphas * choices).sum(-1)).sum()
+    count = 7 if normalize == "tokens" else 1
+    found = trained.compute_loss(x, y, outputs, np.ones(y.shape, "float32"))
+    assert float(to_numpy(found)) == pytest.approx(
+        (-log_y - log_y * log_s) / count, rel=1e-4
+    )
+
+
+@pytest.mark.once
+def test_the_baseline_follows_the_log_likelihood(tokenizer):
+    """b ← 0.9 b + 0.1 log p, of weights that stay: it draws near the mean."""
+    task, trained = hard_task(tokenizer)
+    task.backbone.decoder.cell.attention.soft_share = 0.0
+    batches = ArrayBatches(arrays(task), batch_size=3)
+    for variable in task.backbone.trainable_variables:
+        variable.assign(0.01 * variable)  # log p is near -log V for each word and end
+    wanted = -np.log(10) * np.mean([4, 8, 3])
+    for epochs, share in ((1, 0.1), (30, 1 - 0.9**31)):
+        trained.fit(batches, epochs=epochs, verbose=0)
+        found = float(to_numpy(task.baseline.value))
+        assert found == pytest.approx(share * wanted, rel=0.05)
     assert same_config(task).get_config()["entropy"] == 0.002
 
 
+def test_hard_attention_refuses_what_it_cannot_learn_by(tokenizer):
+    task, _ = hard_task(tokenizer)
+    task.compile("sgd", SmoothedCrossEntropy(), weighted_metrics=[Perplexity()])
+    with pytest.raises(ValueError, match="trained by the model.*for_training"):
+        task.fit(ArrayBatches(arrays(task), batch_size=3), epochs=1, verbose=0)
+
+
+# === Wrong input ===
 @pytest.mark.parametrize(
     ("use", "message"),
     [
@@ -240,10 +199,6 @@ def test_hard_attention_is_trained_by_its_estimator(tokenizer):
                 ),
             ),
             r"`image_shape` must be that.*\(8, 8, 3\)",
-        ),
-        (
-            lambda x: type(x)(ShowAttendTell(10, annotation_dim=4, attention_dim=5)),
-            "must read images.*ShowAttendTell of text",
         ),
         (lambda x: type(x)(x.backbone, reward=-1), "`reward` must be 0 or above"),
     ],

@@ -1,6 +1,6 @@
 """Show, Attend and Tell: Xu et al. 2015 (arXiv 1502.03044).
 
-"Neural Image Caption Generation with Visual Attention"; here it reads text as well.
+"Neural Image Caption Generation with Visual Attention".
 """
 
 from typing import Any, Literal, NamedTuple
@@ -18,7 +18,6 @@ from zoo.layers import (
     HardAttention,
     ImageEncoder,
     LSTMCell,
-    RecurrentStack,
 )
 from zoo.layers.configured import PerGate, Rate, Size, ZeroOrAbove
 from zoo.layers.functional import columns, join
@@ -44,7 +43,7 @@ class State(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="zoo")
 class ShowAttendTell(Seq2SeqBackbone):
-    """Xu et al. 2015: a decoder, soft or hard, over annotations of an image or a text.
+    """Xu et al. 2015: a decoder that attends, softly or hard, to places of an image.
 
         e_ti = f_att(a_i, h_{t-1}),  α_t = softmax(e_t)          equations 4 and 5
         soft:  z_t = β_t Σ_i α_ti a_i,  β_t = σ(f_β(h_{t-1}))    section 4.2.1
@@ -53,11 +52,10 @@ class ShowAttendTell(Seq2SeqBackbone):
         c_0 = f_c(mean_i a_i),  h_0 = f_h(mean_i a_i)            section 3.1.2
         p(y_t) ∝ exp((y_{t-1} E + h_t L_h + z_t L_z) L_o)        equation 7
 
-    With `image_shape` the annotations a_i are the places of a convolutional net's map
-    of an image, as in the paper. Its net is VGG's, trained before and fixed: 196
-    vectors of 512. The default here, `zoo.layers.ImageEncoder`, is small and trained
-    with the decoder; another can be passed. Without, they are the states of a
-    bidirectional LSTM, so that the decoder can be studied on the zoo's text.
+    The annotations a_i are the places of a convolutional net's map of an image. The
+    paper's net is VGG's, trained before and fixed: 196 vectors of 512. The default
+    here, `zoo.layers.ImageEncoder`, is small and trained with the decoder; another can
+    be passed.
 
     (The paper has β with soft attention; here hard attention has it too.) f_att is
     additive attention, f_c and f_h are one tanh layer each (the authors' script has two
@@ -66,15 +64,15 @@ class ShowAttendTell(Seq2SeqBackbone):
     Glorot uniform, recurrent ones orthogonal, each gate's by itself, biases 0.
 
     With `attention="hard"` the model must be trained by its own task,
-    `ShowAttendTellTranslator` or `ShowAttendTellCaptioner`, whose loss has the
-    estimator of section 4.1. Where it decodes, it takes the most probable place.
+    `ShowAttendTellCaptioner`, whose loss has the estimator of section 4.1. Where it
+    decodes, it takes the most probable place.
 
     Args:
-        vocabulary_size: of the source text, or of an image's captions. Paper: 10,000.
+        vocabulary_size: of the captions. Paper: 10,000.
         target_vocabulary_size: None, the default, for `vocabulary_size`.
         hidden_dim: LSTM cells of the decoder. Paper: 1800 (COCO).
         embedding_dim: m. Paper: 512.
-        annotation_dim: D, both directions of a text's encoder together. Paper: 512.
+        annotation_dim: D. Paper: 512.
         attention_dim: hidden layer of f_att. Default 512, as D.
         attention: "soft" or "hard".
         gate: whether there is β. Paper: True.
@@ -82,8 +80,7 @@ class ShowAttendTell(Seq2SeqBackbone):
             loss per sentence: next to a mean over tokens it weighs more.
         output_tanh: see above.
         dropout: on word vectors and before L_o.
-        image_shape: (height, width, channels) of the images; None, the default, for
-            text. Paper: (224, 224, 3).
+        image_shape: (height, width, channels) of the images. Paper: (224, 224, 3).
         image_encoder: Keras layer or model from float32 images `(B, H, W, C)`, numbers
             from 0 to 255, to a grid `(B, h, w, annotation_dim)`, channels last, such as
             a backbone of `keras_hub` or `keras.applications` that scales its inputs
@@ -93,29 +90,24 @@ class ShowAttendTell(Seq2SeqBackbone):
         dtype: dtype policy.
 
     Call arguments:
-        inputs: dict of `source_ids` int (B, S), or `images` (B, H, W, C), from 0 to 255
-            of any dtype, and `target_ids` int (B, T), the target shifted right (start
-            token first). Ids are padded at the right with 0.
+        inputs: dict of `images` (B, H, W, C), from 0 to 255 of any dtype, and
+            `target_ids` int (B, T), the target shifted right (start token first),
+            padded at the right with 0.
 
     Returns:
         Logits `(B, T, target vocabulary)` of the next target token.
 
     Raises:
-        ValueError: for another attention, sizes that are not positive, an odd
-            `annotation_dim` for text, λ below 0, a dropout rate outside [0, 1), an
-            image encoder without an image shape or of another output, or images of
-            another shape.
+        ValueError: for another attention, sizes that are not positive, λ below 0, a
+            dropout rate outside [0, 1), an image encoder of another output, or images
+            of another shape.
 
     Example:
         >>> import numpy as np
-        >>> sizes = {"hidden_dim": 8, "embedding_dim": 6, "annotation_dim": 4,
-        ...          "attention_dim": 5}
-        >>> ids = np.array([[4, 5, 6, 0], [7, 8, 0, 0]])
-        >>> model = ShowAttendTell(20, **sizes)
-        >>> model({"source_ids": ids, "target_ids": ids}).shape
-        (2, 4, 20)
-        >>> model = ShowAttendTell(20, image_shape=(16, 24, 3), **sizes)
+        >>> model = ShowAttendTell(20, hidden_dim=8, embedding_dim=6, annotation_dim=4,
+        ...                        attention_dim=5, image_shape=(16, 24, 3))
         >>> images = np.zeros((2, 16, 24, 3), "uint8")
+        >>> ids = np.array([[4, 5, 6, 0], [7, 8, 0, 0]])
         >>> model({"images": images, "target_ids": ids}).shape, model.grid
         ((2, 4, 20), (2, 3))
     """
@@ -133,7 +125,7 @@ class ShowAttendTell(Seq2SeqBackbone):
         doubly_stochastic: ZeroOrAbove = 1.0,
         output_tanh: bool = False,
         dropout: Rate = 0.0,
-        image_shape: Any = None,
+        image_shape: Any = (224, 224, 3),
         image_encoder: Any = None,
         dtype: Any = None,
         **kwargs: Any,
@@ -141,25 +133,19 @@ class ShowAttendTell(Seq2SeqBackbone):
         super().__init__(dtype=dtype, **kwargs)
         self.configure(locals())
         policy = self.dtype_policy
-        self.image_shape = _checked_shape(image_shape, image_encoder)
-        self.make_embeddings(
-            embedding_dim,
-            keras.initializers.GlorotUniform,
-            source=self.image_shape is None,
-        )
-        if image_encoder is not None:
-            self.encoder = image_encoder
-        elif self.image_shape:
-            filters = [max(annotation_dim // n, 1) for n in (8, 2, 1)]
-            self.encoder = ImageEncoder(filters, dtype=policy, name="encoder")
-        else:
-            self.encoder = RecurrentStack(
-                annotation_dim,
-                bidirectional=True,
-                recurrent_initializer=PerGate("orthogonal", 4),
-                dtype=policy,
-                name="encoder",
+        if not isinstance(image_shape, (tuple, list)) or len(image_shape) != 3:
+            raise ValueError(
+                "`image_shape` must be (height, width, channels). "
+                f"Received: image_shape={image_shape!r}"
             )
+        self.image_shape = tuple(positive("image_shape", size) for size in image_shape)
+        self.make_embeddings(
+            embedding_dim, keras.initializers.GlorotUniform, source=False
+        )
+        if image_encoder is None:
+            filters = [max(annotation_dim // n, 1) for n in (8, 2, 1)]
+            image_encoder = ImageEncoder(filters, dtype=policy, name="encoder")
+        self.encoder = image_encoder
         self.start_h = self.dense(hidden_dim, "f_h", activation="tanh")
         self.start_c = self.dense(hidden_dim, "f_c", activation="tanh")
         layer = AdditiveAttention(attention_dim, dtype=policy, name="f_att")
@@ -189,10 +175,7 @@ class ShowAttendTell(Seq2SeqBackbone):
     def build(self, input_shape: Shape | None = None) -> None:
         words = (None, None, self.embedding_dim)
         annotations = (None, None, self.annotation_dim)
-        if self.image_shape:
-            self._build_image_encoder()
-        else:
-            self.encoder.build(words)
+        self._build_image_encoder()
         for layer in (self.start_h, self.start_c):
             layer.build((None, self.annotation_dim))
         self.decoder.build(words, annotations)
@@ -213,38 +196,25 @@ class ShowAttendTell(Seq2SeqBackbone):
                 f"Received: one of output shape {grid} for images of {shape}"
             )
         self.grid: tuple[int, int] = grid[1:3]
+        self.places = grid[1] * grid[2]
 
     # === The contract ===
-    @property
-    def source_name(self) -> str:
-        """The key of the source in the inputs: "images" or "source_ids"."""
-        return "images" if self.image_shape else "source_ids"
+    source_name = "images"
 
-    def encode(self, source: Tensor, training: bool = False) -> Memory:
-        if self.image_shape:
-            annotations = self._read_images(source, training)
-            mask = ops.ones(ops.shape(annotations)[:2], dtype="bool")
-        else:
-            words, mask = self.source_words(source)
-            words = self.drop(words, training=training)
-            annotations, _ = self.encoder(words, mask=mask, training=training)
-        real = ops.cast(mask, annotations.dtype)
-        count = ops.maximum(ops.sum(real, axis=1, keepdims=True), 1.0)
-        mean = ops.sum(annotations, axis=1) / count  # pads are zeros
-        keys = self.decoder.cell.attention.project(annotations)
-        start = [self.start_h(mean), self.start_c(mean)]
-        return Memory(annotations, keys, mask, start)
-
-    def _read_images(self, images, training):
+    def encode(self, images: Tensor, training: bool = False) -> Memory:
         if tuple(images.shape[1:]) != self.image_shape:
             raise ValueError(
                 f"images must have the shape {(None, *self.image_shape)}. "
                 f"Received: {tuple(images.shape)}"
             )
         grid = self.encoder(ops.cast(images, "float32"), training=training)
-        places = self.grid[0] * self.grid[1]
-        annotations = ops.reshape(grid, (-1, places, self.annotation_dim))
-        return ops.cast(annotations, self.compute_dtype)
+        annotations = ops.reshape(grid, (-1, self.places, self.annotation_dim))
+        annotations = ops.cast(annotations, self.compute_dtype)
+        mask = ops.ones(ops.shape(annotations)[:2], dtype="bool")
+        keys = self.decoder.cell.attention.project(annotations)
+        mean = ops.mean(annotations, axis=1)
+        start = [self.start_h(mean), self.start_c(mean)]
+        return Memory(annotations, keys, mask, start)
 
     def start(self, memory: Memory) -> State:
         batch = ops.shape(memory.annotations)[0]
@@ -305,24 +275,8 @@ class ShowAttendTell(Seq2SeqBackbone):
 
     def draw_noise(self, inputs: Tensor) -> Tensor:
         """New noise for hard attention to these inputs."""
-        if self.image_shape:
-            places = self.grid[0] * self.grid[1]
-        else:
-            places = ops.shape(inputs["source_ids"])[1]
-        shape = (*ops.shape(inputs["target_ids"]), places)
+        shape = (*ops.shape(inputs["target_ids"]), self.places)
         return self.decoder.cell.attention.draw_noise(shape, self.seed_generator)
 
     def features(self, inputs: dict[str, Tensor], training: bool = False) -> Tensor:
         return self.run(inputs, training)[0]
-
-
-def _checked_shape(image_shape, image_encoder):
-    """An image's shape as a tuple of three positive integers, or None for text."""
-    if image_shape is None and image_encoder is None:
-        return None
-    if not isinstance(image_shape, (tuple, list)) or len(image_shape) != 3:
-        raise ValueError(
-            "`image_shape` must be (height, width, channels), or None for text without "
-            f"an `image_encoder`. Received: image_shape={image_shape!r}"
-        )
-    return tuple(positive("image_shape", size) for size in image_shape)

@@ -3,8 +3,6 @@
 from zoo.tasks.captioner import (
     ShowAttendTellCaptioner,
     ShowAttendTellCaptionerPreprocessor,
-    ShowAttendTellPreprocessor,
-    ShowAttendTellTranslator,
 )
 from zoo.tasks.classifier import RecurrentClassifierPreprocessor, SentimentClassifier
 from zoo.tasks.language_model import RecurrentCausalLM, RecurrentLMPreprocessor
@@ -47,8 +45,6 @@ __all__ = [
     "Seq2SeqTranslator",
     "ShowAttendTellCaptioner",
     "ShowAttendTellCaptionerPreprocessor",
-    "ShowAttendTellPreprocessor",
-    "ShowAttendTellTranslator",
     "TransformerPreprocessor",
     "TransformerTranslator",
     "Translator",

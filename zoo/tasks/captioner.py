@@ -1,4 +1,4 @@
-"""Xu et al. 2015's tasks: captions, translations, and hard attention's loss."""
+"""Describes images by Xu et al. 2015's model, with hard attention's loss."""
 
 from typing import Any
 
@@ -12,37 +12,77 @@ from zoo.decoding.translating import Captioning
 from zoo.ids import PAD_ID
 from zoo.layers.hard_attention import reinforce
 from zoo.models.xu import ShowAttendTell
-from zoo.tasks.translator import Seq2SeqTask, Translator
-from zoo.text import CaptionPreprocessor, TranslatorPreprocessor
+from zoo.tasks.translator import Seq2SeqTask
+from zoo.text import CaptionPreprocessor
 
 
-class Reinforced:
-    """Adds the estimator of hard attention to a task with a `ShowAttendTell`.
+@keras.saving.register_keras_serializable(package="zoo")
+class ShowAttendTellCaptionerPreprocessor(CaptionPreprocessor):
+    """Images and captions to arrays, and ids back to captions."""
 
-    With hard attention the training loss has section 4.1's estimator: places are drawn,
-    the baseline is b ← 0.9 b + 0.1 log p(y | s, a) (the batch's mean), and `reinforce`
-    is added to the loss, divided by the same number. `baseline` is b, a state of
-    training: checkpoints have it, another training begins with 0.
+    backbone_cls = ShowAttendTell
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class ShowAttendTellCaptioner(Captioning, Seq2SeqTask, keras_hub.models.Task):
+    """Describes images, with a `ShowAttendTell`.
+
+    `fit(images, captions)` takes what `caption` takes and a str for each. With hard
+    attention it is trained by `zoo.training.compile_for_training`, and its loss has
+    section 4.1's estimator: places are drawn, the baseline is b ← 0.9 b + 0.1
+    log p(y | s, a) (the batch's mean), and `reinforce` is added to the loss, divided by
+    the same number. `baseline` is b, a state of training: checkpoints have it, another
+    training begins with 0.
 
     Args:
-        backbone: a `zoo.models.ShowAttendTell`.
-        *args, **kwargs: the task's.
+        backbone: a `ShowAttendTell`.
+        preprocessor: a `ShowAttendTellCaptionerPreprocessor`, or None to work on
+            arrays.
+        augmentation: as in `zoo.models.Translator`.
         reward: λ_r. 1/10 in the authors' code.
         entropy: λ_e. 0.002 there.
 
     Raises:
-        ValueError: if λ_r or λ_e is below 0.
+        ValueError: for a preprocessor of another vocabulary or image shape, or if λ_r
+            or λ_e is below 0.
+
+    Example:
+        >>> import numpy as np
+        >>> from zoo.text import Tokenizer, train_tokenizer
+        >>> proto = train_tokenizer(["a red ring"], 7, model_type="word")
+        >>> backbone = ShowAttendTell(7, hidden_dim=8, embedding_dim=6,
+        ...                           annotation_dim=4, attention_dim=5,
+        ...                           image_shape=(16, 16, 3))
+        >>> preprocessor = ShowAttendTellCaptionerPreprocessor(Tokenizer(proto),
+        ...                                                    image_shape=(16, 16, 3))
+        >>> model = ShowAttendTellCaptioner(backbone, preprocessor)
+        >>> image = np.zeros((16, 16, 3), "uint8")
+        >>> record = model.caption(image, max_length=4, return_details=True)
+        >>> record.alignment.shape == (len(record.tokens), 2, 2)
+        True
     """
+
+    backbone_cls = ShowAttendTell
+    preprocessor_cls = ShowAttendTellCaptionerPreprocessor
+    task_name = "caption"
+    text_columns = ("image", "caption")
+    text_inputs = 2
 
     def __init__(
         self,
         backbone: Any,
-        *args: Any,
+        preprocessor: Any = None,
         reward: float = 0.1,
         entropy: float = 0.002,
         **kwargs: Any,
     ) -> None:
-        super().__init__(backbone, *args, **kwargs)
+        received = preprocessor and preprocessor.image_shape
+        if received not in (None, backbone.image_shape):
+            raise ValueError(
+                "The preprocessor's `image_shape` must be that of the backbone, "
+                f"{backbone.image_shape}. Received: image_shape={received}"
+            )
+        super().__init__(backbone, preprocessor, **kwargs)
         self.reward = zero_or_above("reward", reward)
         self.entropy = zero_or_above("entropy", entropy)
 
@@ -112,88 +152,3 @@ class Reinforced:
     def get_config(self) -> dict[str, Any]:
         arguments = {"reward": self.reward, "entropy": self.entropy}
         return {**super().get_config(), **arguments}
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class ShowAttendTellPreprocessor(TranslatorPreprocessor):
-    """Strings to ids and back for `ShowAttendTell`."""
-
-    backbone_cls = ShowAttendTell
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class ShowAttendTellTranslator(Reinforced, Translator):
-    """Translates text with `ShowAttendTell`; see `zoo.models.Translator`.
-
-    With hard attention its training loss has section 4.1's estimator, and
-    `zoo.training.compile_for_training` returns the model that trains it: see
-    `zoo.tasks.captioner.Reinforced`, also for `reward` and `entropy`.
-    """
-
-    backbone_cls = ShowAttendTell
-    preprocessor_cls = ShowAttendTellPreprocessor
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class ShowAttendTellCaptionerPreprocessor(CaptionPreprocessor):
-    """Images and captions to arrays, and ids back to captions."""
-
-    backbone_cls = ShowAttendTell
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class ShowAttendTellCaptioner(
-    Captioning, Reinforced, Seq2SeqTask, keras_hub.models.Task
-):
-    """Describes images, with a `ShowAttendTell` that reads them.
-
-    `fit(images, captions)` takes what `caption` takes and a str for each. With hard
-    attention it is trained by `zoo.training.compile_for_training`, and its loss has
-    section 4.1's estimator: see `Reinforced`.
-
-    Args:
-        backbone: a `ShowAttendTell` with an `image_shape`.
-        preprocessor: a `ShowAttendTellCaptionerPreprocessor`, or None to work on
-            arrays.
-        augmentation, reward, entropy: as in `ShowAttendTellTranslator`.
-
-    Raises:
-        ValueError: for a backbone that reads text, a preprocessor of another vocabulary
-            or image shape, or if λ_r or λ_e is below 0.
-
-    Example:
-        >>> import numpy as np
-        >>> from zoo.text import Tokenizer, train_tokenizer
-        >>> proto = train_tokenizer(["a red ring"], 7, model_type="word")
-        >>> backbone = ShowAttendTell(7, hidden_dim=8, embedding_dim=6,
-        ...                           annotation_dim=4, attention_dim=5,
-        ...                           image_shape=(16, 16, 3))
-        >>> preprocessor = ShowAttendTellCaptionerPreprocessor(Tokenizer(proto),
-        ...                                                    image_shape=(16, 16, 3))
-        >>> model = ShowAttendTellCaptioner(backbone, preprocessor)
-        >>> image = np.zeros((16, 16, 3), "uint8")
-        >>> record = model.caption(image, max_length=4, return_details=True)
-        >>> record.alignment.shape == (len(record.tokens), 2, 2)
-        True
-    """
-
-    backbone_cls = ShowAttendTell
-    preprocessor_cls = ShowAttendTellCaptionerPreprocessor
-    task_name = "caption"
-    text_columns = ("image", "caption")
-    text_inputs = 2
-
-    def __init__(self, backbone: Any, preprocessor: Any = None, **kwargs: Any) -> None:
-        if not getattr(backbone, "image_shape", None):
-            raise ValueError(
-                "The backbone must read images: give it an `image_shape`. Received: "
-                f"{type(backbone).__name__} of text"
-            )
-        if preprocessor is not None:
-            received = preprocessor.image_shape
-            if received != backbone.image_shape:
-                raise ValueError(
-                    "The preprocessor's `image_shape` must be that of the backbone, "
-                    f"{backbone.image_shape}. Received: image_shape={received}"
-                )
-        super().__init__(backbone, preprocessor, **kwargs)

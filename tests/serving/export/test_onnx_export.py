@@ -8,8 +8,8 @@ from tests.serving.conftest import needs_tensorflow
 from zoo.models import (
     LuongTranslator,
     ShowAttendTell,
-    ShowAttendTellPreprocessor,
-    ShowAttendTellTranslator,
+    ShowAttendTellCaptioner,
+    ShowAttendTellCaptionerPreprocessor,
 )
 from zoo.serving import export_onnx
 from zoo.serving.export.manifest import read_version
@@ -63,17 +63,16 @@ def test_the_manifest_describes_the_graphs(task, version):
     assert shapes["state.0"] == ["R", 8]
 
 
-def make_show_attend_tell(task, attention):
-    sizes = {"hidden_dim": 8, "embedding_dim": 6, "annotation_dim": 4}
-    backbone = ShowAttendTell(30, attention_dim=5, attention=attention, **sizes)
-    preprocessor = ShowAttendTellPreprocessor(task.preprocessor.tokenizer, 24, 20)
-    return ShowAttendTellTranslator(randomize(backbone, seed=5), preprocessor)
-
-
 @needs_tensorflow
 def test_an_operation_that_onnx_lacks_is_named(task, tmp_path):
+    sizes = {"hidden_dim": 8, "embedding_dim": 6, "annotation_dim": 4}
+    shape = {"image_shape": (16, 16, 3)}
+    backbone = ShowAttendTell(30, attention_dim=5, attention="hard", **sizes, **shape)
+    tokenizer = task.preprocessor.tokenizer
+    preprocessor = ShowAttendTellCaptionerPreprocessor(tokenizer, **shape)
+    captioner = ShowAttendTellCaptioner(randomize(backbone, seed=5), preprocessor)
     with pytest.raises(ValueError, match="cannot be exported to ONNX: .*'step'.*Bitc"):
-        export_onnx(make_show_attend_tell(task, "hard"), tmp_path / "xu")
+        export_onnx(captioner, tmp_path / "xu")
     assert not list((tmp_path / "xu").iterdir())
 
 

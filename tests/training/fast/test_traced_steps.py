@@ -13,8 +13,6 @@ from zoo.models import (
     BahdanauTranslator,
     Luong,
     LuongTranslator,
-    ShowAttendTell,
-    ShowAttendTellTranslator,
     Transformer,
     TransformerTranslator,
 )
@@ -32,9 +30,6 @@ MODELS = {
     ),
     "bahdanau": lambda: BahdanauTranslator(
         Bahdanau(30, embedding_dim=8, hidden_dim=8, attention_dim=8, maxout_dim=8)
-    ),
-    "captioner": lambda: ShowAttendTellTranslator(
-        ShowAttendTell(30, embedding_dim=8, hidden_dim=8, annotation_dim=8)
     ),
     "transformer": lambda: TransformerTranslator(
         Transformer(**SIZES, num_heads=2, ff_dim=16)
@@ -71,7 +66,6 @@ def train(make, after):
         "luong",
         "transformer",
         pytest.param("bahdanau", marks=pytest.mark.long),
-        pytest.param("captioner", marks=pytest.mark.long),
     ],
 )
 def test_traced_steps_are_keras_own_to_the_last_bit(name):
