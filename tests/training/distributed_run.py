@@ -14,7 +14,7 @@ from tests.training import tiny_run
 from zoo.data import reversal_pairs
 from zoo.models import LuongTranslator
 from zoo.training import Optimizer, run_recipe, translation_recipe
-from zoo.training.fit import progress
+from zoo.training.fit import loop
 from zoo.training.recipes import translation_data
 
 SCALE = dataclasses.replace(
@@ -52,12 +52,12 @@ def main(arguments):
 
 if __name__ == "__main__":
     dies, *arguments = sys.argv[1:]
-    advance = progress.Progress.on_train_batch_end
+    advance = loop.Progress.on_train_batch_end
 
     def die(self, batch, logs=None):
         advance(self, batch, logs)
         if batch == int(dies):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    progress.Progress.on_train_batch_end = die
+    loop.Progress.on_train_batch_end = die
     sys.exit(main(arguments))

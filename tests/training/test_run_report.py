@@ -22,15 +22,11 @@ epoch,learning_rate,loss,seconds,val_bleu,val_bleu_news,val_bleu_talks,val_perpl
 SIGNATURE = "nrefs:1|case:mixed"
 
 
-def sample(epoch, translation, source="A dog & a cat.", **others):
-    found = {"epoch": epoch, "set": "news", "source": source, "reference": "Ein Hund."}
-    return json.dumps({**found, "translation": translation, **others}) + "\n"
-
-
-def aligned(epoch, translation="Ein Hund", **fields):
-    found = {"source_tokens": ["▁A", "▁dog"], "tokens": ["▁Ein", "▁Hund"]}
-    found |= {"alignment": [[0.9, 0.1], [0.0, 1.0]], **fields}
-    return sample(epoch, translation, **found)
+EXAMPLE = {
+    "source": "A dog & a cat.",
+    "output": "Ein <Hund>.",
+    "reference": "Ein Hund.",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -53,26 +49,18 @@ def test_the_report_has_all_there_is(folder):
     pytest.importorskip("matplotlib")  # an extra
     scores = {"score": 34.567, "signature": SIGNATURE}
     scores = {"bleu": scores, "chrf": {**scores, "score": 56.789}}
-    results = {"talks": {**scores, "before": scores, "worst": []}}
+    results = {"talks": {**scores, "before": scores, "worst": [EXAMPLE]}}
     results |= {"accuracy": {"sst": {"fine": 0.25}}, "sequences": 300_000}
     (folder / "results.json").write_text(json.dumps(results))
     choices = {"hyper_parameters": {"loss": {"normalize": "sentences"}}}
     (folder / "config.json").write_text(json.dumps(choices))
-    lines = [sample(1, ""), sample(2, "of a killed run"), sample(2, "Ein <Hund>.")]
-    windows = {"focus": [0.2, 1.0], "windows": [[0, 0], [0, 1]]}
-    lines += [aligned(3, **windows), sample(3, "none kept", "An old one.")]
-    (folder / "samples.jsonl").write_text("".join(lines) + sample(4, "x")[:20])
     text = read(folder)
     for part in (
         "3 epochs, 3 minutes of training. Best validation BLEU, greedy search: 12.25 "
         "after epoch 2.",
         "Training loss: cross-entropy, per sentence.",
-        "A dog &amp; a cat.",
-        "Ein &lt;Hund&gt;.",
-        "(nothing)",
     ):
         assert part in text, part
-    assert "of a killed run" not in text
     text = text.replace("\n", "")
     rows = [re.findall("<td>(.*?)</td>", row) for row in text.split("<tr>")]
     assert [row for row in rows if len(row) == 4] == [
@@ -82,10 +70,10 @@ def test_the_report_has_all_there_is(folder):
         ["talks before", "chrf", "56.79", f"<code>{SIGNATURE}</code>"],
         ["accuracy sst", "fine", "0.25", "<code></code>"],
         ["", "sequences", "300000", "<code></code>"],
+        ["talks", "A dog &amp; a cat.", "Ein &lt;Hund&gt;.", "Ein Hund."],
     ]
     pictures = re.findall(r'src="data:image/svg\+xml;base64,([^"]*)"', text)
-    assert len(pictures) == 2  # the curves, and the last epoch's alignment
-    assert all(b"<svg" in base64.b64decode(picture) for picture in pictures)
+    assert len(pictures) == 1 and b"<svg" in base64.b64decode(pictures[0])
 
 
 NASTY = "<script>$\\frac$\x1b\x00\ud800-->\"'&"
@@ -96,11 +84,9 @@ def test_everything_is_escaped(folder):
     (folder / "config.json").write_text(
         json.dumps({"hyper_parameters": {"loss": NASTY}})
     )
-    results = json.dumps({NASTY: {"bleu": {"score": 1.0, "signature": NASTY}}})
-    (folder / "results.json").write_text(results)
-    tokens = {"source_tokens": [NASTY, "▁a"], "tokens": [NASTY, "▁b"]}
-    texts = dict.fromkeys(("set", "source", "reference", "translation"), NASTY)
-    (folder / "samples.jsonl").write_text(aligned(3, **tokens, **texts))
+    found = {"bleu": {"score": 1.0, "signature": NASTY}}
+    found["worst"] = [dict.fromkeys(EXAMPLE, NASTY)]
+    (folder / "results.json").write_text(json.dumps({NASTY: found}))
     text = read(folder)
     assert "<script" not in text and "\x1b" not in text and "\x00" not in text
     assert "&lt;script&gt;$\\frac$\ufffd" in text
@@ -113,11 +99,10 @@ def test_an_interrupted_run_has_a_report_and_needs_no_matplotlib(
 ):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    (folder / "samples.jsonl").write_text(aligned(1))
     assert main(["report", str(folder)]) == 0
     assert capsys.readouterr().out == f"{folder / 'report.html'}\n"
     text = (folder / "report.html").read_text()
-    assert "There are no test scores" in text and "Ein Hund" in text
+    assert "There are no test scores" in text
     assert "pip install 'attention-zoo[plot]'" in text and "<img" not in text
 
 
@@ -129,7 +114,7 @@ def test_without_an_epoch_there_is_nothing_to_report(tmp_path, capsys):
         write_report(tmp_path)
 
 
-@pytest.mark.parametrize("name", ["log.csv", "samples.jsonl", "results.json"])
+@pytest.mark.parametrize("name", ["log.csv", "results.json"])
 def test_a_damaged_file_is_bad_input(folder, capsys, name):
     (folder / name).write_bytes(b"\xff\xfe,{[\n" * 3)
     assert main(["report", str(folder)]) == 2

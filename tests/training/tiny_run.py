@@ -25,7 +25,7 @@ from zoo.training import (
     Translation,
     translation_recipe,
 )
-from zoo.training.fit import checkpoint, interrupts, loop, progress, validation
+from zoo.training.fit import checkpoint, interrupts, loop, validation
 from zoo.training.recipes import translation_data
 
 SCALE = Scale(
@@ -101,7 +101,7 @@ PLACES = {
     "before a rename": (os, "replace", _wait),
     "evaluating": (validation.Validation, "translate", _wait),
     "validated": (checkpoint.Checkpoint, "on_epoch_end", _wait),
-    "a step": (progress.Progress, "on_train_batch_end", _wait),
+    "a step": (loop.Progress, "on_train_batch_end", _wait),
     "a full disk": (np, "savez", _fill_the_disk),
 }
 

@@ -25,7 +25,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "run_report": ["write_report"],
         "batches.scheduled_sampling": ["ScheduledSampling"],
         "batches.streams": ["CarriedState", "StreamBatches"],
-        "fit.averaging": ["EpochWeights", "average_weights"],
+        "fast.updates": ["EpochWeights", "Rprop", "average_weights"],
         "batches.padded_batches": ["ArrayBatches", "PairBatches"],
         "batches.buckets": ["choose_buckets", "group_by_length"],
         "fit.checkpoint": ["CheckpointError", "Monitor"],
@@ -34,7 +34,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "losses": ["Perplexity", "SmoothedCrossEntropy"],
         "optimizers": ["Optimizer"],
         "fast.process": ["tune_process"],
-        "rprop": ["Rprop"],
         "schedules": [
             "HalvingSchedule",
             "InverseSquareRoot",

@@ -90,7 +90,7 @@ class Optimizer:
     def keras_class(self) -> Any:
         """The class of the Keras optimizer."""
         if self.name == "rprop":
-            from zoo.training.rprop import Rprop
+            from zoo.training.fast.updates import Rprop
 
             return Rprop
         import keras

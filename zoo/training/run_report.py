@@ -11,12 +11,10 @@ from pathlib import Path
 import jinja2
 import numpy as np
 
-from zoo.analysis.alignment_plot import plot_alignment
 from zoo.analysis.figure import printable, render
 from zoo.analysis.training_plot import draw_curves, loss_of, read_log
 from zoo.files import write_bytes
 from zoo.strings import counted, duration
-from zoo.training.fit.samples import read_samples, translation_of
 
 _PAGE = Path(__file__).with_name("run_report.html")
 
@@ -24,9 +22,9 @@ _PAGE = Path(__file__).with_name("run_report.html")
 def write_report(folder: str | Path) -> Path:
     """Writes `report.html` into a run's folder.
 
-    It has test scores with their signatures, curves, translations of the same sentences
-    after several epochs, and their alignments after the last one, as far as there are
-    any. Pictures need matplotlib (extra `plot`); without it, the report says so.
+    It has test scores with their signatures, curves, and the worst translations of each
+    test set, as far as there are any. Pictures need matplotlib (extra `plot`); without
+    it, the report says so.
 
     Args:
         folder: folder of a run, with a `log.csv`.
@@ -40,27 +38,27 @@ def write_report(folder: str | Path) -> Path:
     """
     folder = Path(folder)
     log, loss = read_log(folder / "log.csv"), loss_of(folder)
-    samples = read_samples(folder / "samples.jsonl")
+    results = _read_results(folder / "results.json")
     environment = jinja2.Environment(
         autoescape=True, finalize=lambda value: printable(str(value))
     )
     text = environment.from_string(_PAGE.read_text(encoding="utf-8")).render(
         title=folder.absolute().name,
         summary=_summary(log),
-        scores=list(_score_rows(_read_results(folder / "results.json"))),
+        scores=list(_score_rows(results)),
         loss=loss,
-        curves=_picture(lambda: draw_curves({"": log}, loss)),
-        translations=[_translation(*sample) for sample in samples.items()],
+        curves=_curves(log, loss),
+        translations=list(_translations(results)),
     )
     path = folder / "report.html"
     write_bytes(path, text.encode())
     return path
 
 
-def _picture(draw):
-    """A figure as the address of an image; None without matplotlib."""
+def _curves(log, loss):
+    """The picture as the address of an image; None without matplotlib."""
     try:
-        svg = render(draw(), "svg", 72)
+        svg = render(draw_curves({"": log}, loss), "svg", 72)
     except ImportError:
         return None
     return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
@@ -99,12 +97,9 @@ def _score_rows(results, place=""):
             yield place, name, str(value), ""
 
 
-def _translation(key, by_epoch):
-    """Name, rows and picture of a sample."""
-    (name, source, reference), epochs = key, sorted(by_epoch)
-    # Powers of two, since early epochs change most, and the last epoch.
-    few = {e: by_epoch[e] for e in epochs if e & (e - 1) == 0 or e == epochs[-1]}
-    texts = [(f"epoch {e}", x["translation"] or "(nothing)") for e, x in few.items()]
-    rows = [("source", source), *texts, ("reference", reference)]
-    record = translation_of(by_epoch[epochs[-1]])
-    return name, rows, record and _picture(lambda: plot_alignment(record))
+def _translations(results):
+    """Yields name, source, translation and reference of the worst translations."""
+    for name, found in results.items():
+        worst = found.get("worst", []) if isinstance(found, dict) else []
+        for example in worst:
+            yield name, example["source"], example["output"], example["reference"]

@@ -3,9 +3,14 @@ import numpy as np
 import pytest
 from keras import ops
 
-from zoo.training import WarmupLinearDecay
+from zoo.training import (
+    EpochWeights,
+    Optimizer,
+    Rprop,
+    WarmupLinearDecay,
+    average_weights,
+)
 from zoo.training.fast.updates import (
-    Statistics,
     averaged_weights,
     prepare_optimizer,
     read_statistics,
@@ -91,17 +96,12 @@ def test_a_word_that_occurs_twice_counts_twice():
     np.testing.assert_allclose(got, wanted, rtol=1e-5)
 
 
-def test_each_epoch_has_its_own_statistics_in_the_logs():
-    model, history = make(keras.optimizers.SGD(0.0)), keras.callbacks.History()
-    fit(model, batch_size=24, epochs=2, callbacks=[Statistics(), history])
-    _, [wanted] = descend(24, lambda step: 0.0)
-    for name in ("gradient_norm", "gradient_norm_max"):
-        assert history.history[name] == pytest.approx([wanted] * 2, rel=1e-5)
-    assert history.history["learning_rate"] == [0.0, 0.0]
+def test_a_norm_that_is_not_finite_stays_in_the_statistics():
+    model = make(keras.optimizers.SGD(0.0))
     model.fit(X[:4] * np.nan, Y[:4], verbose=0)
     assert np.isnan(read_statistics(model.optimizer)["gradient_norm_max"])
     model.compile("sgd", "mse")
-    fit(model, batch_size=24, callbacks=[Statistics()])
+    fit(model, batch_size=24)
     assert read_statistics(model.optimizer) == {}  # other optimizers have none
 
 
@@ -207,3 +207,115 @@ def test_a_transposed_gradient_is_read_in_its_order():
         optimizer.apply([ops.convert_to_tensor(gradient)], [variable])
         weights.append(ops.convert_to_numpy(variable))
     np.testing.assert_array_equal(*weights)
+
+
+# === Averages ===
+
+
+@pytest.fixture
+def model():
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3)])
+    model.compile(keras.optimizers.SGD(0.1), "mse")
+    return model
+
+
+def run_epochs(callback, model, epochs):
+    """Ends epochs whose weights are their numbers."""
+    callback.set_model(model)
+    for epoch in epochs:
+        for weight in model.trainable_variables:
+            weight.assign(ops.full(weight.shape, float(epoch)))
+        callback.on_epoch_end(epoch - 1, {})
+
+
+def average(callback, model):
+    average_weights(model, callback.paths())
+    (value,) = {float(x) for w in model.get_weights() for x in w.ravel()}
+    return value
+
+
+@pytest.mark.once
+def test_the_last_epochs_are_averaged_in_a_resumed_run_too(model, tmp_path):
+    """Killed after it had kept the third epoch, but before the checkpoint."""
+    folder = tmp_path / "epochs"
+    run_epochs(EpochWeights(folder, model, keep=2), model, [1, 2, 9])
+    (folder / "epoch-00009.weights.h5").write_bytes(b"of a longer run")
+    callback = EpochWeights(folder, model, keep=2)
+    run_epochs(callback, model, [3, 4])
+    assert average(callback, model) == pytest.approx(3.5)
+    assert len(list(folder.iterdir())) == 2
+
+
+@pytest.mark.once
+def test_the_moving_average_is_kept_where_there_is_one(model, tmp_path):
+    model.compile(keras.optimizers.SGD(0.1, use_ema=True), "mse")
+    model.optimizer.build(model.trainable_variables)
+    callback = EpochWeights(tmp_path, model)
+    run_epochs(callback, model, [1])
+    assert average(callback, model) == 0.0  # nothing was averaged yet
+
+
+@pytest.mark.once
+def test_the_mean_of_large_numbers_is_exact(model, tmp_path):
+    paths = []
+    for number, value in enumerate((3e7, 3e7 + 2, 3e7 + 4)):
+        model.set_weights([np.full(w.shape, value) for w in model.get_weights()])
+        paths.append(tmp_path / f"{number}.weights.h5")
+        model.save_weights(paths[-1])
+    average_weights(model, paths)
+    assert (model.get_weights()[0] == 3e7 + 2).all()
+
+
+@pytest.mark.once
+def test_bad_arguments_are_refused(model, tmp_path):
+    with pytest.raises(ValueError, match="`keep` must be a positive integer.*0"):
+        EpochWeights(tmp_path, model, keep=0)
+    with pytest.raises(ValueError, match="at least one file"):
+        average_weights(model, [])
+
+
+# === RPROP ===
+
+TARGET = np.array([1.0, -2.0, 0.3])
+CURVES = np.array([100.0, 1.0, 0.01])  # one rate would not do for all
+
+
+def gradient(weights):
+    return CURVES * (weights - TARGET)
+
+
+def expected(updates, rate=0.1):
+    """The rule, weight by weight in Python."""
+    weights = [0.0] * 3
+    steps, signs = [1.0] * 3, [0.0] * 3
+    for _ in range(updates):
+        for i in range(3):
+            sign = np.sign(CURVES[i] * (weights[i] - TARGET[i]))
+            if sign * signs[i] > 0:
+                steps[i] = min(steps[i] * 1.2, 3.0)
+            elif sign * signs[i] < 0:
+                steps[i], sign = max(steps[i] * 0.5, 0.2), 0.0
+            weights[i] -= rate * steps[i] * sign
+            signs[i] = sign
+    return weights
+
+
+@pytest.mark.parametrize("prepared", [False, True])
+def test_the_rule_is_riedmillers(prepared):
+    optimizer = Rprop(0.1, least=0.2, most=3.0)
+    if prepared:  # as a recipe trains
+        optimizer = prepare_optimizer(optimizer)
+    weights = keras.Variable(np.zeros(3))
+    for _ in range(40):
+        found = gradient(ops.convert_to_numpy(weights.value))
+        optimizer.apply([ops.convert_to_tensor(found.astype("float32"))], [weights])
+    got = ops.convert_to_numpy(weights.value)
+    np.testing.assert_allclose(got, expected(40), atol=1e-5)
+
+
+def test_recipes_can_name_it():
+    made = Optimizer("rprop", 0.02, options={"increase": 1.1})(10, 2)
+    assert type(made) is Rprop and float(made.learning_rate) == pytest.approx(0.02)
+    copy = Rprop.from_config(made.get_config())
+    assert copy.get_config() == made.get_config()
+    assert (copy.increase, copy.decrease) == (1.1, 0.5)

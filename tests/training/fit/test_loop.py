@@ -2,6 +2,7 @@ import csv
 import dataclasses
 import json
 import re
+import types
 
 import keras
 import numpy as np
@@ -11,6 +12,7 @@ from keras import ops
 from tests.training import tiny_run
 from zoo.training import Monitor, Optimizer, PairBatches, WarmupLinearDecay
 from zoo.training.distribute import Distribution
+from zoo.training.fit import loop
 from zoo.training.fit.checkpoint import Checkpoint, load_state
 from zoo.training.fit.loop import EpochGuard, Loop
 from zoo.training.recipes import translation_data
@@ -91,7 +93,8 @@ def test_the_state_tells_where_it_is(make, monkeypatch):
     run.train()
     places = [(state["epoch"], state["step"]) for state in saves]
     assert places == [(0, 0), (0, 9), (1, 0), (1, 9), (2, 0), (2, 9), (3, 0)]
-    assert {"loss", "seconds", "tokens_per_second"} <= set(saves[1]["logs"])
+    wanted = {"loss", "seconds", "tokens_per_second", "gradient_norm", "learning_rate"}
+    assert wanted <= set(saves[1]["logs"])
     assert saves[1]["epoch_seconds"] > 0 and saves[1]["seconds"] == 0
     assert saves[2]["best_epoch"] == 0
 
@@ -165,12 +168,39 @@ def test_process_0_alone_writes_and_validates(tmp_path):
         losses = Losses()
         paths = tmp_path / "checkpoint.npz", tmp_path / "best.weights.h5"
         checkpoint = Checkpoint(*paths, model, Monitor("loss", "min"))
-        loop = Loop(model, batches, checkpoint, 1, distribution)
-        loop.state = {"epoch": 0, "step": 0}
+        run = Loop(model, batches, checkpoint, 1, distribution)
+        run.state = {"epoch": 0, "step": 0}
         model.fit = lambda *_, callbacks, seen=seen, **__: seen.extend(
             callbacks.callbacks
         )
-        loop._fit([losses])
+        run._fit([losses])
         assert any(isinstance(callback, EpochGuard) for callback in seen)
         for writing in (losses, checkpoint):
             assert (writing in seen) == checkpoint.writes == (process == 0)
+
+
+# === Progress ===
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = types.SimpleNamespace(now=1000.0)
+    monkeypatch.setattr(loop.time, "monotonic", lambda: clock.now)
+    return clock
+
+
+def test_progress_tells_epoch_step_loss_and_tokens_per_second(clock, capsys):
+    batches = PairBatches([[4]] * 100, [[4, 5, 6]] * 100, batch_size=10)
+    progress = loop.Progress(batches)
+    progress.set_params({"epochs": 3})
+    progress.on_epoch_begin(1)
+    for batch in range(10):
+        clock.now += 2.0
+        progress.on_train_batch_end(batch, {"loss": 1.25})
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "epoch 2/3  step 1/10  loss 1.2500  20 target tokens/s"
+    assert len(lines) == 4  # every third step: 2, 8, 14 and 20 s
+    assert lines[1].endswith("  about 32 seconds left")  # of 6 and 10 steps
+    logs = {}
+    progress.on_epoch_end(1, logs)
+    assert logs == {"tokens_per_second": 20.0, "seconds": 20.0}

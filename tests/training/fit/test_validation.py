@@ -6,7 +6,7 @@ from keras import ops
 
 from tests.harness import by_hand
 from zoo.analysis.evaluation import corpus_scores
-from zoo.training.fit.validation import Validation
+from zoo.training.fit.validation import Validation, epoch_line
 
 
 @pytest.fixture(scope="module")
@@ -63,3 +63,11 @@ def test_bleu_is_that_of_greedy_translations(validation, translator, sets, capsy
     assert logs["val_bleu"] == pytest.approx(sum(scores) / 2, abs=1e-3)
     for old, new in zip(before, translator.variables, strict=True):
         np.testing.assert_array_equal(old, ops.convert_to_numpy(new))
+
+
+def test_the_line_of_an_epoch():
+    for logs, told in (
+        ((2, 3, {"seconds": 60.0, "val_chrf": 3.0}), "epoch 3/3  BLEU 38.66"),
+        ((0, None, {"loss": 0.5}), "epoch 1  loss 0.5  BLEU 38.66"),
+    ):
+        assert epoch_line(*logs, {"BLEU": 38.658}) == told

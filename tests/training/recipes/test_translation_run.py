@@ -28,7 +28,7 @@ from zoo.training import (
     Optimizer,
 )
 from zoo.training.fast.logit_free import LogitFreeTrainer
-from zoo.training.fit import progress
+from zoo.training.fit import loop
 from zoo.training.recipes import translation_data
 from zoo.training.recipes import translation_run as translation
 
@@ -54,7 +54,7 @@ def straight(tmp_path_factory):
 def resumed(tmp_path_factory):
     """The same, killed within its second epoch and started again."""
     folder = tmp_path_factory.mktemp("resumed")
-    advance = progress.Progress.on_train_batch_end
+    advance = loop.Progress.on_train_batch_end
 
     def kill(self, batch, logs=None):
         advance(self, batch, logs)
@@ -62,7 +62,7 @@ def resumed(tmp_path_factory):
             raise Killed
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(progress.Progress, "on_train_batch_end", kill)
+        patch.setattr(loop.Progress, "on_train_batch_end", kill)
         with pytest.raises(Killed):
             make(folder).train()
     first = read_log(folder)

@@ -271,13 +271,13 @@ class ArrayBatches(_OrderedBatches):
         return keras.tree.map_structure(lambda array: array[rows], self._parts[part])
 
 
-def as_dataset(batches: Any, steps: int | None = None) -> Any:
+def as_dataset(batches: Any) -> Any:
     """Returns batches for `fit` or `evaluate`, under TensorFlow as a `tf.data.Dataset`.
 
     The dataset that Keras makes of a `PyDataset` is tuned by a thread of tf.data. At
     the end of an epoch that thread may miss the signal to stop; `fit` then waits for it
     as long as the epoch took, a minute at most (TensorFlow 2.21). This dataset isn't
-    tuned. An epoch has `steps` batches, all of them by default.
+    tuned.
     """
     workers = batches.workers > 1 or batches.use_multiprocessing  # Keras doesn't tune
     if keras.backend.backend() != "tensorflow" or workers:
@@ -293,5 +293,5 @@ def as_dataset(batches: Any, steps: int | None = None) -> Any:
         lambda: (batches[index] for index in range(len(batches))),
         output_signature=keras.tree.map_structure(spec, batches[0]),
     )
-    counted = tf.data.experimental.assert_cardinality(steps or len(batches))
+    counted = tf.data.experimental.assert_cardinality(len(batches))
     return dataset.apply(counted).with_options(options).prefetch(2)

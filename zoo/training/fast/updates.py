@@ -1,12 +1,16 @@
-"""Additions to an optimizer: statistics of the gradients, a fused Adam."""
+"""Updates of weights: statistics of the gradients, a fused Adam, averages, RPROP."""
 
 import contextlib
 import functools
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import keras
 from keras import ops
+
+from zoo.checks import positive
+from zoo.files import atomic_write
 
 
 def global_norm(gradients: Sequence[Any]) -> Any:
@@ -102,41 +106,6 @@ def read_statistics(optimizer: Any, reset: bool = True) -> dict[str, float]:
     return {**norms, "learning_rate": rate}
 
 
-class Statistics(keras.callbacks.Callback):
-    """Adds the optimizer's statistics (see `read_statistics`) to the epoch's logs."""
-
-    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
-        statistics = read_statistics(self.model.optimizer)
-        if logs is not None:
-            logs |= {name: float(f"{value:.6g}") for name, value in statistics.items()}
-
-
-@contextlib.contextmanager
-def averaged_weights(model: Any) -> Iterator[None]:
-    """Context in which a model has its averaged weights, if its optimizer keeps any.
-
-    With `use_ema` the optimizer keeps an exponential moving average of the weights
-    (Polyak & Juditsky 1992). Afterwards every weight is exactly what it was.
-    """
-    optimizer: Any = getattr(model, "optimizer", None)
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
-    if not getattr(inner, "use_ema", False) or not optimizer.built:
-        yield
-        return
-    variables = model.trainable_variables
-    kept = [ops.copy(ops.stop_gradient(variable.value)) for variable in variables]
-    optimizer.finalize_variable_values(variables)
-    for variable in variables:
-        # A copy of the average: JAX deletes an array that variables share when another
-        # model evaluates.
-        variable.assign(ops.copy(ops.stop_gradient(variable.value)))
-    try:
-        yield
-    finally:
-        for variable, value in zip(variables, kept, strict=True):
-            variable.assign(value)
-
-
 @functools.cache
 def _fused_adam():
     import torch
@@ -167,3 +136,169 @@ def _fused_adam():
             )
 
     return Adam
+
+
+# === Averages of weights ===
+
+
+@contextlib.contextmanager
+def averaged_weights(model: Any) -> Iterator[None]:
+    """Context in which a model has its averaged weights, if its optimizer keeps any.
+
+    With `use_ema` the optimizer keeps an exponential moving average of the weights
+    (Polyak & Juditsky 1992). Afterwards every weight is exactly what it was.
+    """
+    optimizer: Any = getattr(model, "optimizer", None)
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    if not getattr(inner, "use_ema", False) or not optimizer.built:
+        yield
+        return
+    variables = model.trainable_variables
+    kept = [ops.copy(ops.stop_gradient(variable.value)) for variable in variables]
+    optimizer.finalize_variable_values(variables)
+    for variable in variables:
+        # A copy of the average: JAX deletes an array that variables share when another
+        # model evaluates.
+        variable.assign(ops.copy(ops.stop_gradient(variable.value)))
+    try:
+        yield
+    finally:
+        for variable, value in zip(variables, kept, strict=True):
+            variable.assign(value)
+
+
+class EpochWeights(keras.callbacks.Callback):
+    """Keeps the weights of the last epochs, for `average_weights`.
+
+    Writes a file after each epoch, then removes the one that is no longer needed: there
+    are never more than `keep` + 1. A resumed run needs nothing but the files. If the
+    optimizer has `use_ema`, the averaged weights are kept.
+
+    Args:
+        folder: the folder of the files; it is made.
+        backbone: the model whose weights are kept.
+        keep: number of epochs.
+
+    Raises:
+        ValueError: if `keep` is below 1.
+    """
+
+    def __init__(self, folder: str | Path, backbone: Any, keep: int = 5):
+        super().__init__()
+        self.folder, self.backbone = Path(folder), backbone
+        self.keep = positive("keep", keep)
+
+    def paths(self) -> list[Path]:
+        """Returns the files kept, by epoch."""
+        return sorted(self.folder.glob("epoch-?????.weights.h5"))
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        new = self.folder / f"epoch-{epoch + 1:05d}.weights.h5"
+        with averaged_weights(self.model):
+            atomic_write(new, self.backbone.save_weights)
+        # A run that was killed before its checkpoint left files of epochs to come.
+        kept = [path for path in self.paths() if path <= new][-self.keep :]
+        for path in set(self.paths()).difference(kept):
+            path.unlink()
+
+
+def average_weights(model: Any, paths: Sequence[str | Path]) -> None:
+    """Sets a model's weights to the mean of several weights files.
+
+    Args:
+        model: a Keras model.
+        paths: its `.weights.h5` files.
+
+    Raises:
+        ValueError: without a path.
+    """
+    if not paths:
+        raise ValueError("`paths` must name at least one file. Received: none")
+    totals: list[Any] = [0.0] * len(model.weights)
+    for path in paths:
+        model.load_weights(path)
+        for index, weight in enumerate(model.weights):
+            totals[index] += ops.convert_to_numpy(weight).astype("float64")
+    for weight, total in zip(model.weights, totals, strict=True):
+        if "float" in weight.dtype:  # counts stay those of the last file
+            weight.assign(total / len(paths))
+
+
+# === RPROP ===
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class Rprop(keras.optimizers.Optimizer):
+    """Resilient propagation (Riedmiller & Braun 1993): only the gradient's sign counts.
+
+    Each weight has its own step. It grows while the gradient keeps its sign; when the
+    sign changes, the step shrinks and the weight stays for one update:
+
+        step = min(step * increase, most)      the sign is that of the last update
+        step = max(step * decrease, least)     it has changed: the weight stays
+        w   -= learning_rate * step * sign(gradient)
+
+    So gradients must be those of the whole training set: one batch an epoch. This
+    form, which takes no step back, is iRPROP- (Igel & Hüsken 2003). Schuster & Paliwal
+    call theirs modified, without saying how.
+
+    Args:
+        learning_rate: the first step.
+        increase, decrease: factors on the step.
+        least, most: bounds of the step, as multiples of the first.
+        name: see `keras.optimizers.Optimizer`.
+        **kwargs: see `keras.optimizers.Optimizer`.
+
+    Example:
+        >>> weight = keras.Variable([1.0, 1.0])
+        >>> optimizer = Rprop(0.1)
+        >>> for _ in range(2):  # a step of 0.1, then one of 0.12
+        ...     optimizer.apply([ops.convert_to_tensor([3.0, -0.01])], [weight])
+        >>> [round(float(w), 2) for w in weight.value]
+        [0.78, 1.22]
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.01,
+        increase: float = 1.2,
+        decrease: float = 0.5,
+        least: float = 1e-4,
+        most: float = 5000.0,
+        name: str = "rprop",
+        **kwargs: Any,
+    ):
+        super().__init__(learning_rate=learning_rate, name=name, **kwargs)
+        self.increase, self.decrease = increase, decrease
+        self.least, self.most = least, most
+
+    def build(self, variables: list[Any]) -> None:
+        if self.built:
+            return
+        super().build(variables)
+        self._steps, self._signs = (
+            [
+                self.add_variable_from_reference(v, name, initializer=initializer)
+                for v in variables
+            ]
+            for name, initializer in (("step", "ones"), ("sign", "zeros"))
+        )
+
+    def update_step(self, gradient: Any, variable: Any, learning_rate: Any) -> None:
+        index = self._get_variable_index(variable)
+        last, sign = self._signs[index], ops.sign(ops.cast(gradient, variable.dtype))
+        agreed = sign * last
+        factor = ops.where(agreed < 0, self.decrease, 1.0)
+        factor = ops.where(agreed > 0, self.increase, factor)
+        step = ops.cast(factor, variable.dtype) * self._steps[index]
+        step = ops.clip(step, self.least, self.most)
+        sign = ops.where(agreed < 0, ops.zeros_like(sign), sign)
+        self.assign(self._steps[index], step)
+        self.assign(last, sign)
+        rate = ops.cast(learning_rate, variable.dtype)
+        self.assign_sub(variable, rate * step * sign)
+
+    def get_config(self) -> dict[str, Any]:
+        names = ("increase", "decrease", "least", "most")
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -23,6 +23,7 @@ from zoo.strings import counted
 from zoo.training.fast.updates import averaged_weights
 
 FORMAT = 2  # of the state
+Logs = dict[str, Any] | None
 
 
 class CheckpointError(ValueError):

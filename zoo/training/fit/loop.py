@@ -1,24 +1,27 @@
 """Keras's `fit` from one checkpoint to the next: saving, interrupts, finite losses."""
 
+import contextlib
 import math
+import sys
 import time
 from collections.abc import Iterable
 from typing import Any
 
 import keras
 
+from zoo.strings import duration
 from zoo.training.batches.padded_batches import as_dataset
 from zoo.training.distribute import Distribution, DistributionError
-from zoo.training.fast.updates import Statistics, read_statistics
+from zoo.training.fast.updates import read_statistics
 from zoo.training.fit import interrupts
 from zoo.training.fit.checkpoint import (
     Checkpoint,
+    Logs,
     get_generator,
     get_metrics,
     set_generator,
     set_metrics,
 )
-from zoo.training.fit.progress import Logs, Progress, StepCallbacks
 
 SAVE_EVERY = 600  # seconds between two saves within an epoch
 READ_EVERY = 50  # steps between two reads of the losses: the host waits for the device
@@ -51,8 +54,6 @@ class Loop:
         self._resume()
         if self.distribution.main:
             checkpoint.clean_up()
-            if not checkpoint.epochs:
-                checkpoint.path.with_name("samples.jsonl").unlink(missing_ok=True)
 
     @property
     def done(self) -> bool:
@@ -88,13 +89,13 @@ class Loop:
     def _fit(self, callbacks):
         """Trains to the end of a resumed epoch, or else to the last epoch."""
         epoch, start = self.state["epoch"], self.state["step"]
-        self.batches.set_epoch(epoch)
-        steps, main = len(self.batches) - start, self.distribution.main
+        self.batches.set_epoch(epoch, start)
+        steps, main = len(self.batches), self.distribution.main
         earlier = self.state.get("epoch_seconds", 0.0)
         progress = Progress(self.batches, 5.0 if main else math.inf, earlier)
         callbacks = StepCallbacks(
             [
-                *([progress, Statistics(), EpochGuard(self, progress)] * bool(steps)),
+                *([progress, EpochGuard(self, progress)] if steps else []),
                 *([*callbacks, self.checkpoint] if main else []),
                 keras.callbacks.LambdaCallback(on_epoch_end=self._stop_together),
             ],
@@ -110,9 +111,7 @@ class Loop:
         # On several devices, Keras distributes the batches itself.
         alone = self.distribution.devices == 1
         self.model.fit(
-            as_dataset(self.batches, steps) if alone else self.batches,
-            # `fit` counts the batches before the guard drops those already done.
-            steps_per_epoch=steps if start else None,
+            as_dataset(self.batches) if alone else self.batches,
             epochs=epoch + 1 if start else self.epochs,
             initial_epoch=epoch,
             shuffle=False,
@@ -124,6 +123,68 @@ class Loop:
         """Waits for process 0's validation, and stops if it does."""
         stop = self.distribution.broadcast(bool(self.model.stop_training))
         self.model.stop_training = stop
+
+
+class StepCallbacks(keras.callbacks.CallbackList):
+    """Passes a step's logs on as device arrays.
+
+    Keras turns them into floats first, which makes each step wait for the device.
+    """
+
+    def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
+        for callback in self.callbacks:
+            callback.on_train_batch_end(batch, logs=logs)
+
+
+class Progress(keras.callbacks.Callback):
+    """Progress on standard error: epoch, step, loss, tokens per second, time left.
+
+    A line at most every `seconds`; the time left is that of the remaining steps at the
+    pace since the last line. Adds `seconds` and `tokens_per_second` to an epoch's logs:
+    real target tokens (or other batches' `unit`), with compilation included in the
+    time. `earlier` seconds were spent on the first epoch before it was resumed.
+    """
+
+    def __init__(self, batches: Any, seconds: float = 5.0, earlier: float = 0.0):
+        super().__init__()
+        self.batches, self.seconds, self.earlier = batches, seconds, earlier
+
+    def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
+        self.epoch, self.shown, self.last = epoch, 0.0, 0
+        self.begun, self.earlier = time.monotonic() - self.earlier, 0.0
+
+    def elapsed(self) -> float:
+        """Returns the seconds of the epoch so far."""
+        return time.monotonic() - self.begun
+
+    def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
+        now = time.monotonic()
+        passed = now - self.shown
+        if passed < self.seconds:
+            return
+        total, epochs = self.batches.start + len(self.batches), self.params["epochs"]
+        step, left = self.batches.start + batch + 1, ""
+        if batch:  # the first line is that of the first step, which may be compiled
+            pace = passed / (batch - self.last)
+            left = duration(pace * (total * (epochs - self.epoch) - step))
+            left = f"  about {left} left"
+        self.shown, self.last = now, batch
+        loss = float((logs or {}).get("loss", math.nan))  # waits for the device
+        rate = self.batches.tokens * step / total / self.elapsed()
+        line = (
+            f"epoch {self.epoch + 1}/{epochs}  step {step}/{total}  "
+            f"loss {loss:.4f}  {rate:,.0f} {self.batches.unit}/s{left}"
+        )
+        # On a terminal, the next line takes its place.
+        line = f"{line:<78}\r" if sys.stderr.isatty() else f"{line}\n"
+        with contextlib.suppress(OSError):
+            print(line, end="", file=sys.stderr, flush=True)
+
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
+        seconds = self.elapsed()
+        if logs is not None:
+            logs["tokens_per_second"] = round(self.batches.tokens / seconds, 1)
+            logs["seconds"] = round(seconds, 1)
 
 
 class NotFiniteError(FloatingPointError):
@@ -150,10 +211,11 @@ class EpochGuard(keras.callbacks.Callback):
         """Puts the batches into their order, restores metrics, holds signals back."""
         self.epoch, self.saved = epoch, time.monotonic()
         self.losses: list[tuple[int, Any]] = []
-        self.batches.set_epoch(epoch, self.resumed["step"] if self.resumed else 0)
         if self.resumed:
             set_metrics(self.model, self.resumed["metrics"])
             self.resumed = None
+        else:
+            self.batches.set_epoch(epoch)
         # torch's DataLoader draws a number where an epoch, or the rest of one, begins
         # and ends. Training must not depend on it.
         self.generator = get_generator()
@@ -183,10 +245,13 @@ class EpochGuard(keras.callbacks.Callback):
             self._check_losses()
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Saves, then lets signals through."""
+        """Adds the optimizer's statistics to the logs, saves, lets signals through."""
         set_generator(self.generator)
+        logs = {} if logs is None else logs
+        statistics = read_statistics(self.model.optimizer)
+        logs |= {name: float(f"{value:.6g}") for name, value in statistics.items()}
         step = self.batches.start + len(self.batches)
-        numbers = {k: v for k, v in (logs or {}).items() if isinstance(v, (int, float))}
+        numbers = {k: v for k, v in logs.items() if isinstance(v, (int, float))}
         self._save(step, logs=numbers)
         interrupts.release()
 

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import keras
@@ -12,10 +11,19 @@ from zoo.decoding import BeamSearch, search_ids
 from zoo.training.batches.padded_batches import PairBatches, as_dataset
 from zoo.training.distribute import Distribution
 from zoo.training.fast.updates import averaged_weights
-from zoo.training.fit.checkpoint import get_generator, set_generator
-from zoo.training.fit.progress import Logs, epoch_line
-from zoo.training.fit.samples import append_samples, make_samples
+from zoo.training.fit.checkpoint import Logs, get_generator, set_generator
 from zoo.training.losses import Perplexity, SmoothedCrossEntropy
+
+
+def epoch_line(
+    epoch: int, epochs: int | None, logs: dict[str, Any], scores: dict[str, float]
+) -> str:
+    """Formats the line shown after an epoch: "epoch 1/3  loss 2.29  BLEU 38.7"."""
+    parts = [f"epoch {epoch + 1}" + (f"/{epochs}" if epochs else "")]
+    if "loss" in logs:
+        parts.append(f"loss {logs['loss']:.4g}")
+    parts += [f"{name} {value:.4g}" for name, value in scores.items()]
+    return "  ".join(parts)
 
 
 class Validation(keras.callbacks.Callback):
@@ -26,8 +34,7 @@ class Validation(keras.callbacks.Callback):
     greedy search), and their means `val_bleu` and `val_chrf`. The weights are their
     moving average if the optimizer keeps one. The translator shares the trained
     backbone. `sets` has `(sources, references)` by name; the first references are those
-    of the perplexity. The first `samples` translations of each set are shown, and
-    appended to `samples_path`.
+    of the perplexity. The first `samples` translations of each set are shown.
     """
 
     def __init__(
@@ -35,13 +42,12 @@ class Validation(keras.callbacks.Callback):
         translator: Any,
         sets: dict[str, tuple[list[str], list[list[str]]]],
         samples: int = 3,
-        samples_path: str | Path | None = None,
         language: str = "",
         distribution: Distribution | None = None,
     ):
         super().__init__()
-        self.translator, self.sets, self.language = translator, sets, language
-        self.samples, self.samples_path = samples, samples_path
+        self.translator, self.sets = translator, sets
+        self.samples, self.language = samples, language
         self.distribution = distribution or Distribution()
         preprocessor = translator.preprocessor
         self.ids = {name: preprocessor.encode(s) for name, (s, _) in sets.items()}
@@ -69,37 +75,26 @@ class Validation(keras.callbacks.Callback):
         values = self.evaluator.evaluate(data, verbose=0, return_dict=True)
         set_generator(generator)
         logs["val_perplexity"] = round(float(values["perplexity"]), 4)
-        means, samples = {"bleu": 0.0, "chrf": 0.0}, []
-        for name, (sources, references) in self.sets.items():
-            ids, translations, scores = self.translate(name)
+        means = {"bleu": 0.0, "chrf": 0.0}
+        for name, (sources, _) in self.sets.items():
+            texts, scores = self.translate(name)
             for metric in means:
                 score = scores[metric]["score"]
                 logs[f"val_{metric}_{name}"] = round(score, 3)
                 means[metric] += score / len(self.sets)
-            firsts = [several[0] for several in references]
-            texts = list(zip(sources, firsts, translations, strict=True))
-            texts = texts[: self.samples]
-            for source, _, translation in texts:
-                print(f"  {source}  →  {translation}", file=sys.stderr)
-            if self.samples_path:
-                pairs = self.ids[name][: self.samples], ids[: self.samples]
-                samples += [
-                    {"epoch": epoch + 1, "set": name, **sample}
-                    for sample in make_samples(self.translator, texts, *pairs)
-                ]
-        if self.samples_path:
-            append_samples(self.samples_path, samples)
+            for place in range(min(self.samples, len(texts))):
+                print(f"  {sources[place]}  →  {texts[place]}", file=sys.stderr)
         logs.update({f"val_{name}": round(mean, 3) for name, mean in means.items()})
         shown = {"perplexity": logs["val_perplexity"], "greedy BLEU": logs["val_bleu"]}
         line = epoch_line(epoch, (self.params or {}).get("epochs"), logs, shown)
         print(line, file=sys.stderr, flush=True)
 
-    def translate(self, name: str) -> tuple[list[list[int]], list[str], dict[str, Any]]:
-        """Translates a set by greedy search: ids, texts and their `corpus_scores`."""
+    def translate(self, name: str) -> tuple[list[str], dict[str, Any]]:
+        """Translates a set by greedy search: texts and their `corpus_scores`."""
         results = search_ids(self.translator, self.ids[name], BeamSearch(1, 0.0))
         ids = [best[0][0] for best in results]
         texts = self.translator.preprocessor.decode(ids)
-        return ids, texts, corpus_scores(texts, self.sets[name][1], self.language)
+        return texts, corpus_scores(texts, self.sets[name][1], self.language)
 
 
 class Scores(keras.callbacks.Callback):

@@ -18,7 +18,7 @@ from zoo.strings import counted
 from zoo.text import Tokenizer, train_tokenizer
 from zoo.training.batches.padded_batches import PairBatches
 from zoo.training.config import ConfigurationError, refused_as
-from zoo.training.fit.averaging import EpochWeights, average_weights
+from zoo.training.fast.updates import EpochWeights, average_weights
 from zoo.training.fit.checkpoint import CheckpointError, Monitor, read_state
 from zoo.training.fit.validation import Validation
 from zoo.training.losses import SmoothedCrossEntropy
@@ -152,7 +152,6 @@ class Translation:
                 self.translator,
                 self.data.validation,
                 self.scale.samples,
-                run.output / "samples.jsonl",
                 self.data.languages[1],
                 run.distribution,
             ),
