@@ -162,9 +162,8 @@ def search_ids(
         return rows, *search.find(model.backbone, source, limits, steps, prefix)
 
     results: list[Any] = [[([], 0.0)] * search.n_best for _ in sources]
-    # Sorted by length, so that a batch holds little padding.
-    full = [i for i, ids in enumerate(sources) if len(ids)]
-    order = sorted(full, key=lambda i: len(sources[i]))
+    full = (i for i in range(len(sources)) if len(sources[i]))
+    order = sorted(full, key=lambda i: len(sources[i]))  # little padding in a batch
     for rows, ids, scores in _in_batches(model, decode, order, batch_size, sources):
         name = "images" if np.ndim(sources[rows[0]]) > 1 else "texts"
         check_found(scores[: len(rows)], rows, name)
@@ -227,9 +226,9 @@ def score_ids(
         For each translation a float32 array `(tokens + 1,)`.
     """
     results: list[Any] = [None] * len(sources)
-    run = model.label_log_probs
-    for i, log_probs in _read(model, run, sources, targets, batch_size):
-        results[i] = log_probs[0][: len(targets[i]) + 1]
+    given = sources, targets, range(len(sources)), batch_size
+    for i, (log_probs,) in _read(model, model.label_log_probs, *given):
+        results[i] = log_probs[: len(targets[i]) + 1]
     return results
 
 
@@ -243,34 +242,30 @@ def align_ids(
         source or target only weights.
     """
     grid = getattr(model.backbone, "grid", None)  # of an image
-    places = math.prod(grid) if grid else None
-    widths = [places or len(x) for x in sources]
+    widths = [math.prod(grid) if grid else len(x) for x in sources]
     results: list[tuple[np.ndarray, ...]] = [
         (np.zeros((len(target), width), "float32"),)
         for target, width in zip(targets, widths, strict=True)
     ]
     full = [i for i in range(len(sources)) if len(sources[i]) and len(targets[i])]
-    pairs = [sources[i] for i in full], [targets[i] for i in full]
-    run = model.target_alignments
-    for n, (weights, *places) in _read(model, run, *pairs, batch_size):
-        height = len(pairs[1][n])
-        weights = weights[:height, : widths[full[n]]].astype("float32")
-        results[full[n]] = weights, *(place[:height] for place in places)
+    given = sources, targets, full, batch_size
+    for i, (weights, *details) in _read(model, model.target_alignments, *given):
+        height = len(targets[i])
+        weights = weights[:height, : widths[i]].astype("float32")
+        results[i] = weights, *(rows[:height] for rows in details)
     return results
 
 
-def _read(model, function, sources, targets, batch_size):
-    """Applies a function of (sources, targets read, labels) in batches.
+def _read(model, function, sources, targets, chosen, batch_size):
+    """Yields the index of each chosen pair, and its rows of a function's outputs.
 
-    Target token t is the label of step t, after the tokens before it have been read.
-
-    Yields:
-        The index of each pair, and its rows of the outputs.
+    The function takes sources, what is read of the targets, and what follows each token
+    of that.
     """
     integer("batch_size", batch_size, 1)
     read = [[START_ID, *ids] for ids in targets]
     sizes = [(bucket(len(s)), len(t)) for s, t in zip(sources, read, strict=True)]
-    order = sorted(range(len(sizes)), key=sizes.__getitem__)
+    order = sorted(chosen, key=sizes.__getitem__)
 
     def apply(rows):
         return rows, function(

@@ -166,19 +166,16 @@ class BeamSearch(Search):
 
         The penalties are arguments of a program: others need no other one.
         """
-        padding = len(source) - len(limits)
-        given = {} if prefix is None else {"prefix": prefix}
-        program = compiled(
-            model,
-            (*self.key, steps, *given),
-            functools.partial(type(self).__call__, self, model, steps=steps),
-        )
-        return program(
-            source_ids=source,
-            limits=np.pad(limits, (0, padding), constant_values=1),  # they end at once
-            penalties=np.array([self.length_penalty, self.coverage_penalty], "float32"),
-            **given,
-        )
+
+        def function(source, limits, penalties, prefix=None):
+            return self(model, source, limits, steps, prefix, penalties)
+
+        padding = 0, len(source) - len(limits)
+        limits = np.pad(limits, padding, constant_values=1)  # they end at once
+        penalties = np.array([self.length_penalty, self.coverage_penalty], "float32")
+        given = () if prefix is None else (prefix,)
+        program = compiled(model, (*self.key, steps, len(given)), function)
+        return program(source, limits, penalties, *given)
 
     def run(
         self, model: Any, beam: BeamState, constants: SearchConstants, steps: int
@@ -218,9 +215,8 @@ class BeamSearch(Search):
         """See `Search.stepper`; the step is traced where it can be."""
         if not can_trace(model):
             return super().stepper(model, beam, constants)
-        key = "step", self.key
         function = functools.partial(step, self, model)
-        return traced(model, key, function, beam, constants)
+        return traced(model, ("step", self.key), function, beam, constants)
 
     def generate(
         self,

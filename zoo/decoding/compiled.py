@@ -63,17 +63,16 @@ def _compile(model, function):
         variables = list(model.variables)
 
         @jax.jit
-        def pure(values, *arrays, **named):
+        def pure(values, *arrays):
             mapping = list(zip(variables, values, strict=True))
             with keras.StatelessScope(state_mapping=mapping):
-                return function(*arrays, **named)
+                return function(*arrays)
 
-        def run(*arrays, **named):
-            return pure([variable.value for variable in variables], *arrays, **named)
+        def run(*arrays):
+            return pure([variable.value for variable in variables], *arrays)
 
-    def program(*arrays, **named):
-        tensors = {name: ops.convert_to_tensor(x) for name, x in named.items()}
-        outputs = run(*map(ops.convert_to_tensor, arrays), **tensors)
+    def program(*arrays):
+        outputs = run(*map(ops.convert_to_tensor, arrays))
         return [ops.convert_to_numpy(output) for output in outputs]
 
     return program
@@ -156,14 +155,12 @@ def traced(
 ) -> Callable[[Any], Any]:
     """Traces a function of two structures of tensors that returns one like the first.
 
-    The result is a function of the first; the second is the same at each call. What
-    isn't a tensor, such as None, is part of what is traced. The program is kept with
-    the model and takes the weights as arguments.
+    The result is a function of the first; the second is the same at each call. The
+    program is kept with the model and takes the weights as arguments.
     """
     import torch
 
-    first, as_first = _tensors(given[0])
-    second, as_second = _tensors(given[1])
+    (first, as_first), (second, as_second) = map(_tensors, given)
     variables = list(model.variables)
     weights = [variable.value.detach() for variable in variables]
 
@@ -195,11 +192,8 @@ def traced(
     return run
 
 
-def _tensors(structure: Any) -> tuple[list[Any], Callable[[Any], Any]]:
-    """Returns a structure's tensors, and a function that puts others in their places.
-
-    What isn't a tensor stays as it is.
-    """
+def _tensors(structure):
+    """Returns a structure's tensors, and a function that puts others in their place."""
     import torch
 
     flat = tree.flatten(structure)

@@ -157,22 +157,12 @@ class Translation:
             >>> record.tokens, record.source_tokens, record.alignment.tolist()
             (['Hund'], ['A', 'dog'], [[0.25, 0.75]])
         """
-        tokens, rows = words_of(self.tokens)
+        rows = words_of(self.tokens)[1]
         sources, columns = words_of(self.source_tokens)
-        weights = np.zeros((len(tokens), len(sources)))
+        weights = np.zeros((len(self.tokens), len(sources)))
         if weights.size:
-            heights = np.diff(rows, append=len(self.tokens))
             weights = np.add.reduceat(np.asarray(self.alignment), columns, axis=1)
-            weights = np.add.reduceat(weights, rows) / heights[:, None]
-        merged: dict[str, Any] = {
-            "tokens": tokens,
-            "source_tokens": sources,
-            "alignment": weights,
-        }
-        if rows and self.log_probs is not None:
-            merged["log_probs"] = np.add.reduceat(
-                self.log_probs, [*rows, len(self.tokens)]
-            )
+        merged: dict[str, Any] = {"source_tokens": sources}
         if weights.size and self.focus is not None:
             widths = np.diff(columns, append=len(self.source_tokens))
             home = np.repeat(np.arange(len(sources)), widths)  # each piece's word
@@ -180,12 +170,14 @@ class Translation:
             edges = [0, *np.cumsum(1 / widths[home]), len(sources) + 0.5]
             pieces = [*np.arange(len(home) + 1) - 0.5, len(home)]
             focus = np.interp(self.focus, pieces, edges) - 0.5
-            merged["focus"] = np.add.reduceat(focus, rows) / heights
+            merged["focus"] = _means(focus, rows)
             first, last = home[np.asarray(self.windows)].T
-            merged["windows"] = np.stack(
-                [np.minimum.reduceat(first, rows), np.maximum.reduceat(last, rows)], 1
+            first, last = (
+                np.minimum.reduceat(first, rows),
+                np.maximum.reduceat(last, rows),
             )
-        return dataclasses.replace(self, **merged)
+            merged["windows"] = np.stack([first, last], axis=1)
+        return dataclasses.replace(_merge_rows(self, weights), **merged)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -225,16 +217,25 @@ class Caption:
 
         A word's attention is the mean over its pieces, its log-probability the sum.
         """
-        tokens, starts = words_of(self.tokens)
-        merged: dict[str, Any] = {"tokens": tokens}
-        if starts:
-            counts = np.diff(starts, append=len(self.tokens))
-            summed = np.add.reduceat(np.asarray(self.alignment), starts)
-            merged["alignment"] = summed / counts[:, None, None]
-            if self.log_probs is not None:
-                ends = [*starts, len(self.tokens)]
-                merged["log_probs"] = np.add.reduceat(self.log_probs, ends)
-        return dataclasses.replace(self, **merged)
+        return _merge_rows(self, np.asarray(self.alignment))
+
+
+def _merge_rows(record, alignment):
+    """Returns a record of words: means of the alignment's rows, sums of log_probs."""
+    tokens, starts = words_of(record.tokens)
+    log_probs = record.log_probs
+    if starts and log_probs is not None:
+        log_probs = np.add.reduceat(log_probs, [*starts, len(record.tokens)])
+    changes = {"alignment": _means(alignment, starts), "log_probs": log_probs}
+    return dataclasses.replace(record, tokens=tokens, **changes)
+
+
+def _means(values, starts):
+    """Returns the means of an array's rows from each start to the next."""
+    if not values.size:
+        return values[: len(starts)]
+    counts = np.diff(starts, append=len(values))
+    return (np.add.reduceat(values, starts).T / counts).T
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -300,23 +301,11 @@ def format_alignment(record: Translation) -> str:
         return "(nothing to align)"
     columns, rows = labels(record.source_tokens), labels(record.tokens)
     margin = max(map(cell_len, rows))
-    lines = []
     # Each column head has a line of its own, with a rule down to its column.
-    for index, head in enumerate(columns):
-        rules = "│ " * index
-        lines.append(_line(head, " " * (margin + 1) + rules + "┌ " + head))
-    for row, weights in zip(rows, record.alignment, strict=True):
-        cells = " ".join(_shade(float(weight)) for weight in weights)
-        line = f"{' ' * (margin - cell_len(row))}{row} {cells}"
-        lines.append(_line(row, line.rstrip()))
-    return "\n".join(lines)
-
-
-def _line(label, line):
-    return f"\u200e{line}" if right_to_left(label) else line
-
-
-def _shade(weight):
-    if weight < 0.05:
-        return _SHADES[0]
-    return _SHADES[min(5, 1 + int(weight * 5))]
+    lines = [f"{' ' * margin} {'│ ' * i}┌ {head}" for i, head in enumerate(columns)]
+    shades = np.digitize(record.alignment, [0.05, 0.2, 0.4, 0.6, 0.8])
+    for row, weights in zip(rows, shades, strict=True):
+        cells = " ".join(_SHADES[shade] for shade in weights)
+        lines.append(f"{' ' * (margin - cell_len(row))}{row} {cells}".rstrip())
+    marks = ("\u200e" if right_to_left(label) else "" for label in [*columns, *rows])
+    return "\n".join(map("".join, zip(marks, lines, strict=True)))
