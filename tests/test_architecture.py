@@ -34,7 +34,6 @@ ON_USE = {
     ("zoo.tasks.task_base", "zoo.presets.registry"),  # the message of a missing method
     ("zoo.tasks.task_base", "zoo.serving.export.savedmodel"),  # export_savedmodel
     ("zoo.decoding.records", "zoo.analysis.alignment_plot"),  # plot
-    ("zoo.decoding.records", "zoo.analysis.caption_plot"),
 }
 LEVELS = {name: level for level, names in enumerate(ORDER) for name in names}
 BACKENDS = {"tensorflow", "tensorflow_text", "jax", "jaxlib", "torch"}

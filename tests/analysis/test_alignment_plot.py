@@ -5,8 +5,14 @@ import numpy as np
 import pytest
 
 from zoo import analysis as plots
-from zoo.analysis.alignment_plot import FOCUS_KEY, WINDOW_KEY
-from zoo.decoding import Translation
+from zoo.analysis.alignment_plot import (
+    FOCUS_KEY,
+    SHARE_KEY,
+    WINDOW_KEY,
+    fade,
+    smoothed,
+)
+from zoo.decoding import Caption, Translation
 
 pytestmark = pytest.mark.backend_free
 
@@ -163,3 +169,70 @@ def test_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install 'attention-zoo\[plot\]'"):
         record().plot()
+
+
+# === Captions ===
+IMAGE = np.full((20, 30, 3), 120, "uint8")
+
+
+def caption(tokens=("▁a", "▁ri", "ng"), image=IMAGE):
+    weights = np.zeros((len(tokens), 4, 6))
+    weights[:, 1, 4] = 1.0
+    return Caption("a ring", -1.0, list(tokens), image, weights)
+
+
+def test_each_word_has_a_picture_with_its_highest_weight():
+    figure = plots.plot_caption(caption(), title="seen")
+    titles = [axes.get_title() for axes in figure.axes]
+    assert titles == ["", "a  100 %", "ring  100 %"]
+    assert [text.get_text() for text in figure.texts] == ["seen", SHARE_KEY]
+
+
+def test_pictures_stand_in_columns_without_overlap():
+    figure = plots.plot_caption(caption(["▁a"] * 6))
+    figure.draw_without_rendering()
+    boxes = [axes.get_position() for axes in figure.axes]
+    assert len({round(box.x0, 6) for box in boxes}) == 3
+    assert len({round(box.y0, 6) for box in boxes}) == 3
+    for box in boxes:
+        assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= 1 and box.y1 <= 1
+    for one in range(len(boxes)):
+        for other in boxes[:one]:
+            assert not boxes[one].overlaps(other)
+
+
+def test_what_has_attention_stays_clear():
+    image = (IMAGE / 255.0).repeat(4, axis=0).repeat(4, axis=1)
+    weights = np.zeros((4, 6))
+    weights[1, 4] = 1.0
+    faded = fade(image, weights)
+    height, width = image.shape[:2]
+    clear = faded[int(1.5 * height / 4), int(4.5 * width / 6)]
+    assert np.allclose(clear, 120 / 255, atol=0.02)
+    assert faded[-1, 0].min() > 0.8  # nearly white
+    even = fade(image, np.full((4, 6), 1 / 24))
+    assert np.abs(even - image)[20:-20, 20:-20].max() < 0.06
+
+
+def test_smoothing_keeps_sums_and_centres():
+    weights = np.random.default_rng(0).dirichlet(np.ones(24)).reshape(4, 6)
+    large = smoothed(weights, 40, 60)
+    assert large.sum() == pytest.approx(1.0) and (large >= 0).all()
+    one = np.zeros((4, 6))
+    one[1, 4] = 1.0
+    peak = np.unravel_index(smoothed(one, 40, 60).argmax(), (40, 60))
+    assert peak[0] in (14, 15) and peak[1] in (44, 45)
+
+
+def test_grey_images_and_empty_captions():
+    grey = np.full((16, 16, 1), 90, "uint8")
+    assert len(plots.plot_caption(caption(image=grey)).axes) == 3
+    empty = plots.plot_caption(caption(()))
+    assert len(empty.axes) == 1 and not empty.texts
+
+
+def test_what_is_not_drawn():
+    with pytest.raises(TypeError, match="return_details=True. Received: str"):
+        plots.plot_caption("a ring")
+    with pytest.raises(ValueError, match="1 or 3 channels to be drawn"):
+        plots.plot_caption(caption(image=np.zeros((4, 4, 7))))

@@ -1,11 +1,10 @@
-import json
 import math
 
 import numpy as np
 import pytest
 
 from zoo.analysis import plot_training
-from zoo.analysis.training_plot import describe_loss, draw_curves, read_log
+from zoo.analysis.training_plot import draw_curves, read_log
 
 pytestmark = pytest.mark.backend_free
 
@@ -74,12 +73,10 @@ def test_the_curves_are_those_of_the_log():
     figure.draw_without_rendering()  # a formula would be refused
 
 
-def run(folder, losses, config=None):
+def run(folder, losses):
     folder.mkdir(parents=True)
     rows = "".join(f"{epoch},{loss}\n" for epoch, loss in enumerate(losses))
     (folder / "log.csv").write_text(f"epoch,loss\n{rows}")
-    if config:
-        (folder / "config.json").write_text(json.dumps({"hyper_parameters": config}))
     return folder
 
 
@@ -92,38 +89,9 @@ def test_several_runs_share_axes(tmp_path):
     assert second.get_linestyle() != first.get_linestyle()
     other = run(tmp_path / "b" / "x", [1])  # of the same name: both get their paths
     assert set(lines(plot_training([one, other]).axes[0])) == {str(one), str(other)}
-    for arguments in (([],), ([one], ["a", "b"]), ([one, one],)):
-        with pytest.raises(ValueError, match="There must be a log"):
-            plot_training(*arguments)
-
-
-def test_the_loss_is_named_where_all_runs_have_the_same(tmp_path):
-    def title(logs):
-        return plot_training(logs, map(str, range(len(logs)))).axes[0].get_title()
-
-    same = [run(tmp_path / n, [3, 2], {"loss": {"smoothing": 0.1}}) for n in "ab"]
-    other, none = run(tmp_path / "c", [1], {"loss": "mse"}), run(tmp_path / "d", [1])
-    wanted = "training loss: cross-entropy with label smoothing 0.1, per target piece"
-    assert title(same) == title([same[0] / "log.csv"]) == wanted
-    assert title([*same, other]) == "training loss: not the same in all runs"
-    assert title([*same, none]) == title([none]) == "training loss"
-
-
-@pytest.mark.parametrize(
-    ("choices", "name"),
-    [
-        ({"loss": {}}, "cross-entropy, per target piece"),
-        (
-            {"loss": {"smoothing": 0.1, "normalize": "sentences"}},
-            "cross-entropy with label smoothing 0.1, per sentence",
-        ),
-        ({"loss": "mse"}, "mse"),
-        ({}, None),
-        (None, None),
-    ],
-)
-def test_the_loss_in_words(choices, name):
-    assert describe_loss(choices) == name
+    for logs in ([], [one, one]):
+        with pytest.raises(ValueError, match="There must be different logs. Received"):
+            plot_training(logs)
 
 
 def test_nothing_to_draw():

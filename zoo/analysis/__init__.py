@@ -13,9 +13,8 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "alignment_plot": ["plot_alignment", "plot_alignments"],
+        "alignment_plot": ["plot_alignment", "plot_alignments", "plot_caption"],
         "training_plot": ["plot_training"],
         "figure": ["save"],
-        "caption_plot": ["plot_caption"],
     },
 )

@@ -1,7 +1,6 @@
 """Training curves, and the log of a run that they are drawn from."""
 
 import csv
-import json
 import math
 import os
 from collections.abc import Iterable
@@ -31,26 +30,23 @@ _LEFT_OUT = ("epoch", "seconds", "val_chrf")  # add little
 _STYLES = ("-", "--", "-.", ":")  # distinguish lines in greyscale
 
 
-def plot_training(
-    logs: StrPath | Iterable[StrPath], labels: Iterable[str] | None = None
-) -> Any:
+def plot_training(logs: StrPath | Iterable[StrPath]) -> Any:
     """Draws the training curves of one run, or of several in the same axes.
 
     For one run, every column of its log is drawn; for several, the first of each kind,
-    such as the mean of the validation sets' BLEU.
+    such as the mean of the validation sets' BLEU. They are labelled by their folders'
+    names, or by their paths if two have one name.
 
     Args:
         logs: a run's folder or its `log.csv`, or a list of them.
-        labels: distinct names of the runs. Default: their folders' names, or
-            paths if two have one name.
 
     Returns:
         A matplotlib `Figure`.
 
     Raises:
         FileNotFoundError: if a log does not exist, or has no epoch yet.
-        ValueError: if there is no log, one is not a training log, or there are not as
-            many distinct labels as logs.
+        ValueError: if there is no log, one is not a training log, or one is there
+            twice.
         ImportError: without matplotlib.
     """
     logs = [logs] if isinstance(logs, (str, os.PathLike)) else list(logs)
@@ -58,16 +54,9 @@ def plot_training(
     names = [path.absolute().name for path in paths]
     if len(set(names)) < len(names):
         names = list(map(str, paths))
-    labels = names if labels is None else list(labels)
-    if not logs or len(set(labels)) != len(logs):
-        raise ValueError(
-            "There must be a log, and a label of its own for each or none. Received: "
-            f"{len(logs)} logs, labels={labels}"
-        )
-    columns = dict(zip(labels, map(read_log, logs), strict=True))
-    losses = set(map(loss_of, logs))
-    differ = None if None in losses else "not the same in all runs"
-    return draw_curves(columns, losses.pop() if len(losses) == 1 else differ)
+    if not logs or len(set(names)) < len(names):
+        raise ValueError(f"There must be different logs. Received: {names}")
+    return draw_curves(dict(zip(names, map(read_log, logs), strict=True)))
 
 
 def read_log(path: StrPath) -> dict[str, list[float]]:
@@ -107,57 +96,8 @@ def _number(text):
         return math.nan
 
 
-def loss_of(path: StrPath) -> str | None:
-    """Describes the training loss of a run, from its `config.json`.
-
-    Args:
-        path: a `log.csv`, or the folder that has one.
-
-    Returns:
-        The description; None without such a file, or if it does not describe the loss.
-    """
-    path = Path(path)
-    file = (path if path.is_dir() else path.parent) / "config.json"
-    try:
-        choices = json.loads(file.read_text(encoding="utf-8"))["hyper_parameters"]
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        return None
-    return describe_loss(choices)
-
-
-def describe_loss(choices: Any) -> str | None:
-    """Describes the loss in a recipe's settings or a checkpoint's state.
-
-    Returns:
-        The description; None if they do not contain the loss.
-
-    Example:
-        >>> describe_loss({"loss": {"smoothing": 0.1}})
-        'cross-entropy with label smoothing 0.1, per target piece'
-    """
-    loss = choices.get("loss") if isinstance(choices, dict) else None
-    if isinstance(loss, str):  # the name of a loss that `fit` was given
-        return loss
-    if not isinstance(loss, dict):
-        return None
-    smoothing = loss.get("smoothing")
-    smoothed = f" with label smoothing {smoothing}" if smoothing else ""
-    unit = "sentence" if loss.get("normalize") == "sentences" else "target piece"
-    return f"cross-entropy{smoothed}, per {unit}"
-
-
-def draw_curves(
-    logs: dict[str, dict[str, list[float]]], loss: str | None = None
-) -> Any:
-    """Draws training curves.
-
-    Args:
-        logs: label -> result of `read_log`.
-        loss: description of the training loss, if known.
-
-    Returns:
-        A matplotlib `Figure`.
-    """
+def draw_curves(logs: dict[str, dict[str, list[float]]]) -> Any:
+    """Draws the results of `read_log` by their labels as a matplotlib `Figure`."""
     panels = _curves(logs)
     if not panels:
         raise ValueError(
@@ -174,10 +114,7 @@ def draw_curves(
         if logarithmic and min(values) > 0:
             axes.set_yscale("log")
         axes.xaxis.get_major_locator().set_params(integer=True)
-        if loss and title == _CURVES[0][0]:
-            title = f"{title}: {loss}"
-        size = 10 if len(title) < 50 else 8
-        draw_plainly(axes.set_title(title, fontsize=size))
+        draw_plainly(axes.set_title(title, fontsize=10))
         if len(lines) > 1:
             handles = axes.get_lines()  # a label may begin with "_"
             names = [line.get_label() for line in handles]
@@ -210,7 +147,9 @@ def _lines(logs, names):
     lines = []
     for run, (label, log) in enumerate(logs.items()):
         shown = [n for n in names if any(map(math.isfinite, log.get(n, ())))]
-        shown = without_single_sets(shown)
+        sets = [n for n in shown if n.startswith("val_bleu_")]
+        if len(sets) == 1:  # it equals the mean
+            shown.remove(*sets)
         if len(logs) > 1:
             lines += [(run, label, log["epoch"], log[name]) for name in shown[:1]]
             continue
@@ -218,12 +157,3 @@ def _lines(logs, names):
             label = _LABELS.get(name, name.removeprefix("val_bleu_"))
             lines.append((number, label, log["epoch"], log[name]))
     return lines
-
-
-def without_single_sets(names: list[str]) -> list[str]:
-    """Drops the scores of an only validation set, which equal their mean."""
-    for metric in ("bleu", "chrf"):
-        sets = [name for name in names if name.startswith(f"val_{metric}_")]
-        if len(sets) == 1:
-            names = [name for name in names if name not in sets]
-    return names

@@ -208,7 +208,7 @@ class Caption:
             A matplotlib `Figure`, which notebooks display and `zoo.analysis.save`
             saves.
         """
-        from zoo.analysis.caption_plot import plot_caption
+        from zoo.analysis.alignment_plot import plot_caption
 
         return plot_caption(self, **options)
 

@@ -12,7 +12,7 @@ import jinja2
 import numpy as np
 
 from zoo.analysis.figure import printable, render
-from zoo.analysis.training_plot import draw_curves, loss_of, read_log
+from zoo.analysis.training_plot import draw_curves, read_log
 from zoo.files import write_bytes
 from zoo.strings import counted, duration
 
@@ -37,7 +37,7 @@ def write_report(folder: str | Path) -> Path:
         ValueError: if one of the files is damaged.
     """
     folder = Path(folder)
-    log, loss = read_log(folder / "log.csv"), loss_of(folder)
+    log = read_log(folder / "log.csv")
     results = _read_results(folder / "results.json")
     environment = jinja2.Environment(
         autoescape=True, finalize=lambda value: printable(str(value))
@@ -46,8 +46,7 @@ def write_report(folder: str | Path) -> Path:
         title=folder.absolute().name,
         summary=_summary(log),
         scores=list(_score_rows(results)),
-        loss=loss,
-        curves=_curves(log, loss),
+        curves=_curves(log),
         translations=list(_translations(results)),
     )
     path = folder / "report.html"
@@ -55,10 +54,10 @@ def write_report(folder: str | Path) -> Path:
     return path
 
 
-def _curves(log, loss):
+def _curves(log):
     """The picture as the address of an image; None without matplotlib."""
     try:
-        svg = render(draw_curves({"": log}, loss), "svg", 72)
+        svg = render(draw_curves({"": log}), "svg", 72)
     except ImportError:
         return None
     return f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
