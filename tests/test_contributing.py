@@ -8,7 +8,7 @@ import keras
 import pytest
 
 from zoo.data import reversal_pairs
-from zoo.training.recipes import translation_data
+from zoo.training.recipes import translation_run
 
 pytestmark = pytest.mark.once
 
@@ -32,7 +32,7 @@ def few_pairs():
         return reversal_pairs(count if count > 200 else 8, seed)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(translation_data, "reversal_pairs", few)
+        patch.setattr(translation_run, "reversal_pairs", few)
         yield
 
 

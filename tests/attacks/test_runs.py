@@ -8,7 +8,7 @@ import pytest
 from tests.attacks.test_presets import altered
 from tests.training import tiny_run
 from zoo.training import CheckpointError
-from zoo.training.recipes import translation_data
+from zoo.training.recipes import translation_run
 
 pytestmark = pytest.mark.once
 FILES = ("checkpoint.npz", "best.weights.h5", "log.csv")
@@ -18,7 +18,7 @@ FILES = ("checkpoint.npz", "best.weights.h5", "log.csv")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("attacks") / "run"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(translation_data, "reversal_pairs", tiny_run.few_pairs)
+        patch.setattr(translation_run, "reversal_pairs", tiny_run.few_pairs)
         tiny_run.make(folder).train()
         yield folder
 

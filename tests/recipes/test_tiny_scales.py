@@ -14,7 +14,7 @@ from tests.harness import load_recipe
 from tests.marks import long, proved_under
 from zoo.analysis import caption_scores
 from zoo.data import draw_scenes, reversal_pairs
-from zoo.training.recipes import translation_data
+from zoo.training.recipes import translation_run
 
 
 def reverses(share):
@@ -134,7 +134,7 @@ def test_a_few_steps_lower_the_loss_and_leave_a_preset(
         """Few to decode: what has learned so little writes to the last step."""
         return reversal_pairs(count if count > 200 else 8, seed, longest=3)
 
-    monkeypatch.setattr(translation_data, "reversal_pairs", few_pairs)
+    monkeypatch.setattr(translation_run, "reversal_pairs", few_pairs)
     monkeypatch.setattr(caption_scores, "TESTED", 10)
     monkeypatch.setattr(caption_scores, "VALID", 10)
     sets = [f"--set={change}" for change in changes]

@@ -15,7 +15,7 @@ from zoo.data import reversal_pairs
 from zoo.models import LuongTranslator
 from zoo.training import Optimizer, run_recipe, translation_recipe
 from zoo.training.fit import loop
-from zoo.training.recipes import translation_data
+from zoo.training.recipes import translation_run
 
 SCALE = dataclasses.replace(
     tiny_run.SCALE,
@@ -46,7 +46,7 @@ def few_pairs(count, seed):
 
 
 def main(arguments):
-    translation_data.reversal_pairs = few_pairs
+    translation_run.reversal_pairs = few_pairs
     return run_recipe(RECIPE, arguments)
 
 

@@ -25,7 +25,7 @@ def run(plans=((0, 3, "jax", "abc"),), weights=None, **arguments):
         weights=weights,
         text=None if arguments.train is None else "text",
         start=None,
-        **{k: getattr(arguments, k) for k in ("seed", "limit", "precision")},
+        **{k: getattr(arguments, k) for k in ("seed", "precision")},
     )
 
 
@@ -37,9 +37,9 @@ def test_the_time_tells_how_many_epochs_and_whose_weights():
 def test_the_command_has_all_choices_and_no_folders():
     plans = [(0, 5, "jax", "abc"), (2, 3, "torch", "def")]
     changes = ["epochs=3", "model.score=a b"]
-    found = run(plans, changes=changes, precision="mixed_float16", limit=9)
+    found = run(plans, changes=changes, precision="mixed_float16")
     assert training_command(found) == (
-        "KERAS_BACKEND=torch zoo train tiny --scale small --seed 1 --limit 9 "
+        "KERAS_BACKEND=torch zoo train tiny --scale small --seed 1 "
         "--precision mixed_float16 --set epochs=3 --set 'model.score=a b' (in 2 parts)"
     )
     assert origin(found)["commit"] == "abc, def"

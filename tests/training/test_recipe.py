@@ -74,12 +74,12 @@ def test_by_default_it_is_the_tiny_scale_in_a_folder_of_its_own(
     for run in calls.runs:
         assert run.recipe is calls.recipe and run.settings == SCALE
         assert run.output == Path("runs", "my_recipe-tiny") and run.output.is_dir()
-        assert (run.arguments.scale, run.seed, run.limit) == ("tiny", 1, None)
+        assert (run.arguments.scale, run.seed) == ("tiny", 1)
 
 
 def test_arguments_reach_the_run_and_its_configuration(calls, tmp_path):
     folder = tmp_path / "a" / "b"
-    options = "--scale small --seed 7 --epochs 2 --limit 100 --finish "
+    options = "--scale small --seed 7 --epochs 2 --finish "
     options += "--set max_length=9 --set loss.smoothing=0.1 --set max_length=8"
     assert calls.start(*options.split(), "--output", folder) == 0
     [run] = calls.runs
@@ -87,7 +87,7 @@ def test_arguments_reach_the_run_and_its_configuration(calls, tmp_path):
     changes = {"epochs": 2, "max_length": 8, "loss": loss}
     assert run.settings == dataclasses.replace(calls.recipe.scales["small"], **changes)
     assert (run.arguments.scale, run.output, run.seed) == ("small", folder, 7)
-    assert run.limit == 100 and run.arguments.finish is True
+    assert run.arguments.finish is True
     told = read_configuration(folder)
     found = ["max_length=8", "loss.smoothing=0.1", "epochs=2"]
     assert told["set"] == run.arguments.changes == found
@@ -147,7 +147,7 @@ def test_a_folder_in_which_another_run_is_at_work_is_bad_input(calls, tmp_path, 
 
 
 ONE_OF_A_FAMILY = (
-    *("luong_local", "lstm", "birnn", "birnn_tasks", "lstm_tasks", "lstmn_sentiment"),
+    *("luong_local", "lstm", "birnn", "birnn_tasks", "lstmn_sentiment"),
     *("show_attend_tell", "dates"),
 )
 
@@ -183,7 +183,7 @@ def test_precision_holds_for_the_run_and_no_longer(calls, tmp_path):
 @pytest.fixture
 def begun(calls, tmp_path):
     """The folder of a run with a checkpoint, the run, and its configuration."""
-    options = "--scale small --seed 7 --limit 50 --set max_length=9 --set epochs=3"
+    options = "--scale small --seed 7 --set max_length=9 --set epochs=3"
     assert calls.start(*options.split(), "--output", tmp_path) == 0
     state = json.dumps(calls.runs[0].identity)
     np.savez(tmp_path / "checkpoint.npz", state=np.array(state))
@@ -214,7 +214,6 @@ def test_resume_takes_another_number_of_epochs(calls, begun):
     ("options", "message"),
     [
         ("--seed 3", "another run: its seed differs"),
-        ("--limit 9", "another run: its limit differs"),
         ("--set pairs=3", "another run: its settings.pairs differs"),
     ],
 )
@@ -242,9 +241,9 @@ def test_resume_refuses_what_is_no_run_of_this_recipe(calls, begun, tmp_path, ca
 
 @pytest.fixture
 def identity(calls, tmp_path):
-    def make(scale="tiny", seed=1, limit=None, **changes):
+    def make(scale="tiny", seed=1, **changes):
         settings = dataclasses.replace(SCALE, **changes)
-        arguments = Arguments(tmp_path, scale=scale, seed=seed, limit=limit)
+        arguments = Arguments(tmp_path, scale=scale, seed=seed)
         return Run(calls.recipe, settings, arguments).identity
 
     return make
@@ -254,7 +253,6 @@ def identity(calls, tmp_path):
     "changes",
     [
         {"scale": "small"},
-        {"limit": 10},
         {"model": {"hidden_dim": 9}},
         {"corpora": (("multi30k", 2),)},
         {"optimizer": Optimizer("sgd", 0.1, "linear", warmup=100)},

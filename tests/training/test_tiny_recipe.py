@@ -9,7 +9,7 @@ import pytest
 import zoo
 from tests.harness import load_recipe
 from zoo.data import reversal_pairs
-from zoo.training.recipes import translation_data
+from zoo.training.recipes import translation_run
 
 EPOCHS = 6
 ARGUMENTS = ["--scale", "tiny", "--epochs", str(EPOCHS), "--set", "pairs=4000"]
@@ -25,7 +25,7 @@ def output(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "new" / "tiny"
     arguments = [*ARGUMENTS, "--output", str(folder)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(translation_data, "reversal_pairs", short_pairs)
+        patch.setattr(translation_run, "reversal_pairs", short_pairs)
         assert load_recipe("luong_local").RECIPE.main(arguments) == 0
     return folder
 

@@ -20,7 +20,7 @@ from zoo.training import (
     translation_recipe,
 )
 from zoo.training.fit import checkpoint
-from zoo.training.recipes import translation_data
+from zoo.training.recipes import translation_run
 
 pytestmark = pytest.mark.once
 
@@ -81,7 +81,7 @@ def runs(tmp_path_factory):
             shutil.copytree(*folders)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(translation_data, "reversal_pairs", pairs)
+        patch.setattr(translation_run, "reversal_pairs", pairs)
         patch.setattr(checkpoint.Checkpoint, "on_epoch_end", copy)
         found = []
         for seed, folder in enumerate(folders):

@@ -26,7 +26,7 @@ from zoo.training import (
     translation_recipe,
 )
 from zoo.training.fit import checkpoint, interrupts, loop, validation
-from zoo.training.recipes import translation_data
+from zoo.training.recipes import translation_run
 
 SCALE = Scale(
     model={
@@ -111,7 +111,7 @@ PLACES = {
 
 def _train(folder, place, count, steps, say):
     """Returns the exit code."""
-    translation_data.reversal_pairs = few_pairs
+    translation_run.reversal_pairs = few_pairs
     if place in PLACES:
         home, name, before = PLACES[place]
         call = _stopping(getattr(home, name), say, count, before)

@@ -53,7 +53,7 @@ def training_command(run: Any) -> str:
         values["start"] = arguments.start and Path(arguments.start).name
     if run.start is None:
         values["scale"] = arguments.scale
-    values |= {"seed": run.seed, "limit": run.limit}
+    values["seed"] = run.seed
     if run.precision != "float32":
         values["precision"] = run.precision
     words = [word for item in values.items() for word in words_of(*item)]

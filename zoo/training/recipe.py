@@ -53,8 +53,8 @@ class Recipe:
         classes: field of the choices that is a dict to the `ClassArguments` that it
             holds: `--set` can then add other arguments of that class. If there is no
             such field, the arguments are fields themselves.
-        options: further options of its command line: "limit" if `train` respects
-            `run.limit`, and "distribute" if it saves in process 0 only.
+        several_devices: whether `train` works on several, and saves in process 0 only:
+            its command line then has `--distribute`.
         card: the card's metadata that no run can know: title, description, equations,
             paper and task. Runs on the recipe's own data write a card only if there is
             some.
@@ -89,7 +89,7 @@ class Recipe:
     train: Callable
     file: str | None = None
     classes: dict[str, ClassArguments] = dataclasses.field(default_factory=dict)
-    options: tuple[str, ...] = ()
+    several_devices: bool = False
     card: dict[str, Any] = dataclasses.field(default_factory=dict)
     extra_presets: tuple[str, ...] = ()
     user_text: UserText | None = None
@@ -131,7 +131,7 @@ def run_recipe(recipe: Recipe, argv: Sequence[str] | None = None) -> int:
         try:
             # First, since it may choose the backend that Keras is imported with.
             arguments = parse(recipe, argv)
-            _start_backend("distribute" not in recipe.options)
+            _start_backend(not recipe.several_devices)
             run_with(recipe, arguments, command)
             return 0
         except interrupts.Interrupted as stop:

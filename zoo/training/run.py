@@ -55,7 +55,7 @@ class Run:
         recipe, settings, arguments, distribution, text, start: as given.
         start_card: the `Card` of the preset to start from; None if it has none.
         output: folder of the run, a `Path`.
-        seed, limit: those of the arguments.
+        seed: that of the arguments.
         precision: name of the dtype policy.
         identity: dict of what a run must share with the checkpoint that it resumes
             from. The number of epochs, the patience and the like are left out: they
@@ -86,7 +86,7 @@ class Run:
             if (folder / CARD_FILE).is_file():
                 self.start_card = read_card(folder)
         self.output = Path(arguments.output)
-        self.seed, self.limit = arguments.seed, arguments.limit
+        self.seed = arguments.seed
         self.precision = keras.config.dtype_policy().name
         self.distribution = distribution or Distribution()
         self.loop: Any = None
@@ -96,7 +96,7 @@ class Run:
             "recipe": recipe.name,
             "scale": arguments.scale,
             "seed": self.seed,
-            "limit": self.limit,
+            "limit": None,  # an option of earlier versions
             "precision": self.precision,
             "settings": {
                 name: value
@@ -309,9 +309,8 @@ class Run:
         data: str,
         split: str,
         metric: str,
-        value: float,
+        score: float,
         signature: str,
-        *options: str,
         command: str | None = None,
     ) -> dict[str, Any]:
         """Returns a score of the preset, as a card has it.
@@ -319,13 +318,12 @@ class Run:
         Args:
             data: the test set's corpus; a user's own text is named by its files.
             split: its part of the corpus; of a user's own text "valid" or "test".
-            metric, value, signature: the score, and how it was made.
-            *options: further options of the `zoo evaluate` that makes it again.
-            command: what makes it again, if not that.
+            metric, score, signature: the score, and how it was made.
+            command: what makes it again. Default: `zoo evaluate`.
         """
         words = ["zoo", "evaluate", self.name]
         if self.text is None:
-            words += ["--data", data, "--split", split, *options]
+            words += ["--data", data, "--split", split]
         elif files := getattr(self.arguments, split):
             words += ["--test", *file_names(files)]
             words += words_of("columns", self.arguments.columns)
@@ -337,7 +335,7 @@ class Run:
             "split": split,
             "command": command or shlex.join(words),
             "metric": metric,
-            "value": round(value, 4),
+            "value": round(score, 4),
             "signature": signature,
         }
 

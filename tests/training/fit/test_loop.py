@@ -15,12 +15,12 @@ from zoo.training.distribute import Distribution
 from zoo.training.fit import loop
 from zoo.training.fit.checkpoint import Checkpoint, load_state
 from zoo.training.fit.loop import EpochGuard, Loop
-from zoo.training.recipes import translation_data
+from zoo.training.recipes import translation_run
 
 
 @pytest.fixture
 def make(monkeypatch, tmp_path):
-    monkeypatch.setattr(translation_data, "reversal_pairs", tiny_run.few_pairs)
+    monkeypatch.setattr(translation_run, "reversal_pairs", tiny_run.few_pairs)
     return lambda **options: tiny_run.make(tmp_path / "run", **options)
 
 

@@ -29,7 +29,6 @@ from zoo.training import (
 )
 from zoo.training.fast.logit_free import LogitFreeTrainer
 from zoo.training.fit import loop
-from zoo.training.recipes import translation_data
 from zoo.training.recipes import translation_run as translation
 
 
@@ -37,7 +36,7 @@ from zoo.training.recipes import translation_run as translation
 def corpora():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(zoo.data, "load", load)
-        patch.setattr(translation_data, "VALIDATION_SENTENCES", 8)
+        patch.setattr(translation, "VALIDATION_SENTENCES", 8)
         yield
 
 
@@ -97,10 +96,10 @@ def test_pairs_stand_in_an_epoch_as_often_as_the_scale_says(untrained):
 
 @pytest.mark.once
 def test_what_is_left_out_is_told(tmp_path, capsys):
-    make(tmp_path, limit=20)
+    make(tmp_path)
     error = capsys.readouterr().err
     assert "[test_recipe] 2 pairs longer than 12 pieces (or empty) left out" in error
-    assert "[test_recipe] 20 pairs in " in error
+    assert "[test_recipe] 180 pairs in " in error
 
 
 def test_validation_is_a_part_and_the_test_sets_are_whole(untrained):
@@ -262,10 +261,12 @@ def test_characters_that_a_preset_does_not_know_are_told(tmp_path):
     task = SimpleNamespace(
         preprocessor=SimpleNamespace(tokenizer=Tokenizer(proto=proto))
     )
-    run = SimpleNamespace(output=tmp_path, say=told.append, start=task)
+    run = SimpleNamespace(output=tmp_path, say=told.append, start=task, text=None)
+    scale = SimpleNamespace(pieces="unigram", tokenizer={})
     for texts, count in ((["a dog runs"], 0), (["жж ф", "a dog"], 1)):
-        data = SimpleNamespace(texts=lambda texts=texts: texts)
-        made = SimpleNamespace(run=run, data=data)
+        pairs = SimpleNamespace(sources=texts, targets=[])
+        data = SimpleNamespace(pairs=[(pairs, 1)])
+        made = SimpleNamespace(run=run, data=data, scale=scale)
         assert translation.Translation._new_vocabulary(made) == proto
         assert len(told) == count
     assert told[0].startswith("the tokenizer rewrites 1 of 2 lines, or lacks some")

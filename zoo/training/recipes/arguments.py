@@ -31,7 +31,6 @@ class Arguments:
         changes: hyper-parameter to change, as model.hidden_dim=512; may be repeated
             (an unknown key lists those that exist).
         seed: makes the run repeatable on one backend and machine. Default: 1.
-        limit: train on the first LIMIT examples only.
         precision: what the model computes in; its weights are float32, the default.
         distribute: data parallelism: over all devices (auto, the default), none, or an
             error if there is only one device (data).
@@ -48,7 +47,6 @@ class Arguments:
     scale: str = "tiny"
     changes: Sequence[str] = ()
     seed: int = 1
-    limit: int | None = None
     precision: str = "float32"
     distribute: str = "none"
     finish: bool = False
@@ -86,7 +84,6 @@ _WORDS: dict[str, dict[str, Any]] = {
     "output": {"metavar": "DIR"},
     "changes": {"metavar": "KEY=VALUE", "action": "append"},
     "seed": {"type": _whole(0)},
-    "limit": {"type": _whole(1)},
     "precision": {"choices": ("float32", "mixed_bfloat16", "mixed_float16")},
     "distribute": {"choices": MODES},
     "finish": {"action": "store_true"},
@@ -101,8 +98,8 @@ _WORDS: dict[str, dict[str, Any]] = {
 
 def options_of(recipe: Any) -> list[str]:
     """Returns the fields of `Arguments` that are options of a recipe."""
-    without = {"limit", "distribute"}.difference(recipe.options)
-    without |= set() if recipe.user_text else set(TEXT)
+    without = set() if recipe.user_text else set(TEXT)
+    without |= set() if recipe.several_devices else {"distribute"}
     names = (field.name for field in dataclasses.fields(Arguments))
     return [name for name in names if name not in without]
 
@@ -138,7 +135,7 @@ def parse(recipe: Any, argv: Sequence[str]) -> Arguments:
     files = given.get("train")
     if without := [name for name in TEXT if given.get(name) and not files]:
         parser.error(f"{flag(without[0])} needs --train, your own text")
-    if "distribute" in recipe.options:
+    if recipe.several_devices:
         given.setdefault("distribute", "auto")
     scale = given.setdefault("scale", "small" if files else "tiny")
     if not given.get("output"):  # nor the working folder, for an empty variable

@@ -2,28 +2,108 @@
 
 import hashlib
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
+import numpy as np
+
+from zoo import data
 from zoo.analysis.evaluation import (
     EXACT_SIGNATURE,
     corpus_scores,
     exact_share,
     worst_translations,
 )
-from zoo.data import list_corpora
-from zoo.data.parallel_text import direction_name
-from zoo.data.store import RaggedIds
+from zoo.data.generated.toy_text import reversal_pairs
+from zoo.data.parallel_text import Pairs, direction_name
+from zoo.data.store import tokenise
 from zoo.files import write_bytes
 from zoo.strings import counted
 from zoo.text import Tokenizer, train_tokenizer
 from zoo.training.batches.padded_batches import PairBatches
+from zoo.training.card_metadata import of_corpora
 from zoo.training.config import ConfigurationError, refused_as
 from zoo.training.fast.updates import EpochWeights, average_weights
 from zoo.training.fit.checkpoint import CheckpointError, Monitor, read_state
 from zoo.training.fit.validation import Validation
 from zoo.training.losses import SmoothedCrossEntropy
-from zoo.training.recipes.translation_data import NamedCorpora, UserPairs
 from zoo.training.run import Run
+
+VALIDATION_SENTENCES = 500  # of each set; they are decoded after each epoch
+UNLIMITED = 10**9  # pieces of a text, which is then not cut
+VOCABULARY_SENTENCES = 500_000  # of a user's text, from which the vocabulary is made
+
+
+class TranslationData:
+    """The pairs of a run: a user's own, the scale's corpora, or generated ones.
+
+    Without a user's test set, the pairs that choose the best epoch are the test, too.
+
+    Attributes:
+        languages: codes of source and target.
+        pairs: the `Pairs` of each corpus, and how often they stand in an epoch.
+        validation, tests: name of each set to its `(sources, references)`.
+        card: what a preset's card says of the data.
+    """
+
+    def __init__(self, run: Run):
+        scale, text, self.card = run.settings, run.text, {}
+        self.languages = scale.source, scale.target
+        valid: dict[str, Pairs]
+        if text is not None:
+            self.languages = text.languages
+            self.pairs, valid = [(text.train, 1)], {"valid": text.valid}
+            tests = valid if text.test is None else {"test": text.test}
+        elif scale.corpora:
+            known = data.list_corpora()
+            for name, _ in scale.corpora:
+                if name not in known:
+                    raise ConfigurationError(
+                        f"corpora: known are {', '.join(known)}. Received: {name!r}"
+                    )
+            train, valid, tests = (
+                {
+                    name: data.load(
+                        name, *self.languages, split, allow_newer=scale.allow_newer
+                    )
+                    for name, _ in scale.corpora
+                }
+                for split in ("train", "valid", "test")
+            )
+            self.pairs = [(train[name], repeats) for name, repeats in scale.corpora]
+            self.card = of_corpora(*(known[name] for name in train))
+        else:
+            sets = [
+                Pairs("generated", "", "", "", *reversal_pairs(count, run.seed + part))
+                for part, count in enumerate((scale.pairs, 200, 200))
+            ]
+            self.pairs = [(sets[0], 1)]
+            valid, tests = ({"generated": pairs} for pairs in sets[1:])
+        count = VALIDATION_SENTENCES
+        self.validation = {
+            name: (pairs.sources[:count], pairs.references[:count])
+            for name, pairs in valid.items()
+        }
+        self.tests = {
+            name: (pairs.sources, pairs.references) for name, pairs in tests.items()
+        }
+
+    def encode(self, preprocessor: Any, longest: int) -> tuple[Any, Any, int]:
+        """Returns an epoch's ids of sources and targets, and how many were too long."""
+        sources = [text for pairs, _ in self.pairs for text in pairs.sources]
+        targets = [text for pairs, _ in self.pairs for text in pairs.targets]
+        source_ids = tokenise(sources, partial(preprocessor.encode, length=UNLIMITED))
+        encode = partial(preprocessor.encode_targets, length=UNLIMITED)
+        target_ids = tokenise(targets, encode)
+        source, target = source_ids.lengths, target_ids.lengths
+        fit = (source > 0) & (source <= longest) & (target > 0) & (target < longest)
+        rows, start = [], 0
+        for pairs, repeats in self.pairs:
+            end = start + len(pairs.sources)
+            rows += [start + np.flatnonzero(fit[start:end])] * repeats
+            start = end
+        chosen = np.concatenate(rows)
+        return source_ids[chosen], target_ids[chosen], int((~fit).sum())
 
 
 class Translation:
@@ -44,7 +124,7 @@ class Translation:
         self.run, self.task, self.scale = run, task, run.settings
         corpus_scores(["."], [["."]])  # fails now if sacrebleu is missing
         proto = self._known_vocabulary()
-        self.data = UserPairs(run) if run.text else NamedCorpora(run)
+        self.data = TranslationData(run)
         if not proto and run.distribution.main:
             proto = self._new_vocabulary()
         self.proto = proto = run.distribution.broadcast(proto)
@@ -72,13 +152,23 @@ class Translation:
         return proto
 
     def _new_vocabulary(self):
-        run, texts = self.run, self.data.texts()
+        run, scale = self.run, self.scale
+        options: dict[str, Any] = {"model_type": scale.pieces, **scale.tokenizer}
+        if run.text is None:
+            texts = [
+                text
+                for pairs, _ in self.data.pairs
+                for text in pairs.sources + pairs.targets
+            ]
+        else:
+            texts = run.text.sample(VOCABULARY_SENTENCES)
+            # Characters that are not in the sample; and little text has few pieces.
+            missing = sorted(set(run.text.characters).difference(*texts))
+            options |= {"hard_vocab_limit": False, "required_chars": "".join(missing)}
         if run.start is None:
-            options = {**self.scale.tokenizer, **self.data.vocabulary_options(texts)}
             run.say(f"training the vocabulary on {counted(len(texts), 'sentence')}")
             with refused_as("vocabulary_size"):
-                size, pieces = self.scale.vocabulary_size, self.scale.pieces
-                proto = train_tokenizer(texts, size, model_type=pieces, **options)
+                proto = train_tokenizer(texts, scale.vocabulary_size, **options)
         else:
             proto = run.start.preprocessor.tokenizer.proto
         tokenizer, lines = Tokenizer(proto=proto), texts[:10_000]
@@ -98,15 +188,14 @@ class Translation:
         if dropped:
             pairs = counted(dropped, "pair")
             run.say(f"{pairs} longer than {length} pieces (or empty) left out")
-        sources, targets = sources[: run.limit], targets[: run.limit]
         if not sources:
             raise ConfigurationError(
                 "No pair is left to train on: all are empty or longer than max_length. "
                 f"Received: max_length={length}"
             )
         batches = PairBatches(
-            RaggedIds.of(sources),
-            RaggedIds.of(targets),
+            sources,
+            targets,
             seed=run.seed,
             buckets=self.scale.buckets,
             **self.scale.batch,
@@ -143,7 +232,9 @@ class Translation:
             Itself.
         """
         run = self.run
-        further = [self.epoch_weights] if self.epoch_weights else []
+        if self.epoch_weights:
+            callbacks = [*callbacks, self.epoch_weights]
+        augmentation = [_config(layer) for layer in self.model.augmentation]
         run.fit(
             self.model,
             self.batches,
@@ -156,12 +247,9 @@ class Translation:
                 run.distribution,
             ),
             Monitor("val_bleu", "max"),
-            callbacks=[*callbacks, *further],
+            callbacks=callbacks,
             backbone=self.backbone,
-            identity={
-                "vocabulary": _digest(self.proto),
-                "augmentation": [_config(layer) for layer in self.model.augmentation],
-            },
+            identity={"vocabulary": _digest(self.proto), "augmentation": augmentation},
         )
         return self
 
@@ -192,19 +280,18 @@ class Translation:
 
     def _score(self, name, sources, references):
         """The scores of a test set, with those of the preset that was fine-tuned."""
-        language = self.data.languages[1]
+        start, language, before = self.run.start, self.data.languages[1], ""
         texts = self.translator.translate(sources, beam_size=5)
         scores = corpus_scores(texts, references, language)
-        exact, before = exact_share(texts, references), ""
+        exact = exact_share(texts, references)
         worst = worst_translations(sources, references, texts)
-        if self.run.start is not None:
-            texts = self.run.start.translate(sources, beam_size=5)
+        if start is not None:
+            texts = start.translate(sources, beam_size=5)
             scores["before"] = corpus_scores(texts, references, language)
             before = f" (before: {scores['before']['bleu']['score']:.2f})"
         self.run.say(
             f"{name}, beam of 5: BLEU {scores['bleu']['score']:.2f}{before}  "
-            f"chrF {scores['chrf']['score']:.2f}  "
-            f"equal to a reference {exact:.1%}"
+            f"chrF {scores['chrf']['score']:.2f}  equal to a reference {exact:.1%}"
         )
         return {**scores, "exact": exact, "worst": worst}
 
@@ -218,36 +305,25 @@ class Translation:
 
     def _card(self, results):
         """The card's metadata that this run knows."""
-        languages, title = self.data.languages, self.run.recipe.card["title"]
+        title, corpora = self.run.recipe.card["title"], data.list_corpora()
+        rows, worst = [], []
+        for name, found in results.items():
+            worst += [x for x in found["worst"] if x["output"] != x["reference"]]
+            known = corpora.get(name)
+            split = known.test_split if known else name
+            metrics = {"BLEU": found["bleu"], "chrF": found["chrf"]}
+            if known and known.exact:
+                exact = {"score": 100 * found["exact"], "signature": EXACT_SIGNATURE}
+                metrics = {"exact": exact}
+            rows += [self.run.score(name, split, k, **v) for k, v in metrics.items()]
+        direction = direction_name(*self.data.languages)
         return {
-            "title": ", ".join(filter(None, (title, direction_name(*languages)))),
-            "languages": list(languages),
-            "scores": [row for test in results.items() for row in self._rows(*test)],
-            "examples": [
-                example
-                for name, found in results.items()
-                for example in found["worst"]
-                if " " not in name and example["output"] != example["reference"]
-            ],
+            "title": ", ".join(filter(None, (title, direction))),
+            "languages": list(self.data.languages),
+            "scores": rows,
+            "examples": worst,
             **self.data.card,
         }
-
-    def _rows(self, name, results):
-        """A card's scores of a test set."""
-        corpus, _, language = name.partition(" ")
-        options, split, known = [], name, list_corpora().get(corpus)
-        if known:
-            split, options = known.test_split, ["--source", language] * bool(language)
-        rows = {
-            title: (results[key]["score"], results[key]["signature"])
-            for title, key in (("BLEU", "bleu"), ("chrF", "chrf"))
-        }
-        if known and known.exact:
-            rows = {"exact": (100 * results["exact"], EXACT_SIGNATURE)}
-        return [
-            self.run.score(corpus, split, f"{k} {language}".rstrip(), *v, *options)
-            for k, v in rows.items()
-        ]
 
 
 def _config(layer):

@@ -144,7 +144,7 @@ def translation_recipe(
         train,
         file,
         classes=classes,
-        options=("limit", "distribute"),
+        several_devices=True,
         card={"task": "translate", **card} if card else {},
         extra_presets=("tatoeba",),
         user_text=user_text if own_text else None,
