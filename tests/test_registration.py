@@ -31,7 +31,7 @@ for name in ("Seq2SeqLMPreprocessor", "Backbone", "Seq2SeqLM"):
 @pytest.fixture(scope="module")
 def task(tokenizer):  # noqa: F811
     task = translator(tokenizer=tokenizer)
-    augmentation = [ScheduledSampling("exponential", 0.9)]
+    augmentation = [ScheduledSampling(0.9)]
     return type(task)(task.backbone, task.preprocessor, augmentation=augmentation)
 
 

@@ -1,3 +1,4 @@
+import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -25,32 +26,25 @@ def backbone():
     return randomize(model, 4.0)
 
 
-def test_the_decays_are_the_papers():
-    steps = np.arange(0, 4000, 50)
-    wanted = {
-        ScheduledSampling("linear", 0.9, c=1e-3, least=0.2): np.maximum(
-            0.2, 0.9 - 1e-3 * steps
-        ),
-        ScheduledSampling("exponential", 0.999): 0.999**steps,
-        ScheduledSampling("inverse_sigmoid", 300.0): 300 / (300 + np.exp(steps / 300)),
-    }
-    for layer, rates in wanted.items():
-        found = ops.convert_to_numpy(layer.rate(ops.convert_to_tensor(steps)))
-        np.testing.assert_allclose(found, rates, rtol=2e-4, atol=1e-6)
-    late = ScheduledSampling("inverse_sigmoid", 1.0).rate(10**6)
-    assert float(late) == 0.0  # exp overflows
+def test_the_rate_is_a_schedule_of_the_batches(backbone):
+    linear = keras.optimizers.schedules.PolynomialDecay(1.0, 1, 0.0)
+    layer = ScheduledSampling(linear, seed=1)
+    first, second = (ids(layer(INPUTS, model=backbone)) for _ in range(2))
+    np.testing.assert_array_equal(first, TARGET)
+    assert (second != TARGET).any()
+    copy = ScheduledSampling.from_config(layer.get_config())
+    assert copy.rate.get_config() == linear.get_config()
 
 
 def test_a_true_token_always_changes_nothing(backbone):
-    layer = ScheduledSampling("linear", 1.0)
+    layer = ScheduledSampling(1.0)
     np.testing.assert_array_equal(ids(layer(INPUTS, model=backbone)), TARGET)
     assert int(layer.step.value) == 1
 
 
 def test_a_sample_is_what_the_next_step_reads(backbone):
     """Never a true token: each follows from the samples before it."""
-    layer = ScheduledSampling("linear", 1e-9, c=1.0)
-    layer.step.assign(5)
+    layer = ScheduledSampling(0.0)
     backbone.output_layer.kernel.assign(backbone.output_layer.kernel * 1e5)  # certain
     found = ids(layer(INPUTS, model=backbone))
     memory, step = compiled(backbone.encode)(SOURCE), compiled(backbone.step)
@@ -68,8 +62,7 @@ def test_a_model_whose_state_grows_has_room_for_all_steps():
     model = randomize(
         Transformer(20, num_layers=1, hidden_dim=8, ff_dim=8, num_heads=2, dropout=0.0)
     )
-    layer = ScheduledSampling("linear", 1e-9, c=1.0, seed=1)
-    layer.step.assign(5)
+    layer = ScheduledSampling(0.0, seed=1)
     target = np.full((4, 70), 19, "int32")  # 1 source token has room for 52 by itself
     inputs = {"source_ids": np.array([[5]] * 4, "int32"), "target_ids": target}
     found = ids(layer(inputs, model=model))[:, 53:]
@@ -80,7 +73,7 @@ def test_the_coin_is_tossed_for_every_token(backbone):
     """Where the two kinds can be told apart, as many are true as the rate says."""
     source, target = np.repeat(SOURCE, 30, 0), np.full((180, 9), 19, "int32")
     target[:, 0] = 2
-    layer = ScheduledSampling("linear", 0.7, seed=4)
+    layer = ScheduledSampling(0.7, seed=4)
     kernel = backbone.output_layer.kernel
     kernel.assign(ops.zeros(kernel.shape))  # every token is as likely: 1 / 20
     inputs = {"source_ids": source, "target_ids": target}
@@ -103,7 +96,7 @@ def test_samples_follow_the_distribution():
 @pytest.mark.once
 def test_a_translator_samples_in_training_only_and_keeps_its_layers():
     backbone = Luong(20, num_layers=1, hidden_dim=6, embedding_dim=5, window=2)
-    layer = ScheduledSampling("linear", 0.5, c=0.1, seed=2)
+    layer = ScheduledSampling(0.5, seed=2)
     clean = ops.convert_to_numpy(compiled(LuongTranslator(backbone))(INPUTS))
     task = LuongTranslator(backbone, augmentation=[layer])
     found = ops.convert_to_numpy(compiled(task)(INPUTS))
