@@ -11,12 +11,10 @@ paper: two classes, with the paper's sizes, Adam at its rate, batches of 5 and d
 
 `--set labels=fine` or `binary` for five or two classes, `--set cell=lstm` for the
 paper's baseline, `--set num_layers=2` for two layers. The paper starts from GloVe's
-word vectors (840B, 300 numbers), a file of which is set by `--set embeddings=PATH`;
-without it, they are learned from the treebank's few words, which costs accuracy.
+word vectors; here they are learned from the treebank's few words, which costs accuracy.
 """
 
 import dataclasses
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -55,7 +53,6 @@ class Settings:
         sentences: number of generated sentences.
         vocabulary_size: most words, the most frequent ones; None for all.
         least: occurrences in the training data that make a word known.
-        embeddings: file of word vectors to start from, or None.
     """
 
     epochs: int
@@ -72,7 +69,6 @@ class Settings:
     least: int = 1
     batch_size: int = 5
     buckets: int = 6
-    embeddings: str | None = None
     patience: int | None = None
 
     def __post_init__(self):
@@ -135,44 +131,15 @@ def _tokenizer(run, texts):
 
 def _backbone(run, tokenizer, classes):
     """The model with its first weights."""
-    settings, size = run.settings, tokenizer.vocabulary_size()
-    backbone = MODEL.make(settings, "model", size, classes)
+    size = tokenizer.vocabulary_size()
+    backbone = MODEL.make(run.settings, "model", size, classes)
     if run.start is not None and run.start.backbone.classes != backbone.classes:
         raise ConfigurationError(
             f"--from: the preset's labels are {run.start.backbone.classes}. "
             f"Received: {backbone.classes}"
         )
     run.copy_start(backbone)
-    if settings.embeddings:
-        words = tokenizer.get_vocabulary()
-        found = copy_vectors(settings.embeddings, words, backbone.token_embedding)
-        run.say(f"word vectors for {found:,} of {len(words):,} words")
     return backbone
-
-
-def copy_vectors(path: str, words: list[str], layer: Any) -> int:
-    """Copies a file's word vectors into an embedding layer and returns how many.
-
-    A line is a word and its numbers, separated by spaces, as in GloVe's files.
-    """
-    import keras
-
-    rows = {word: row for row, word in enumerate(words)}
-    table = keras.ops.convert_to_numpy(layer.embeddings).copy()
-    dimension, found = table.shape[1], set()
-    with Path(path).open(encoding="utf-8", errors="replace", newline="\n") as file:
-        try:
-            for number, line in enumerate(file, start=1):  # noqa: B007
-                word, *numbers = line.rstrip("\n ").rsplit(" ", dimension)
-                if len(numbers) != dimension:
-                    raise ValueError(f"a vector must have {dimension} numbers")
-                if word in rows:
-                    table[rows[word]] = numbers
-                    found.add(word)
-        except ValueError as error:
-            raise ConfigurationError(f"{path}, line {number}: {error}") from error
-    layer.embeddings.assign(table)
-    return len(found)
 
 
 def work(run: Any) -> dict[str, Any]:

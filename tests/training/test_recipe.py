@@ -89,7 +89,7 @@ def test_arguments_reach_the_run_and_its_configuration(calls, tmp_path):
     assert (run.arguments.scale, run.output, run.seed) == ("small", folder, 7)
     assert run.arguments.finish is True
     told = read_configuration(folder)
-    found = ["max_length=8", "loss.smoothing=0.1", "epochs=2"]
+    found = ["epochs=2", "max_length=8", "loss.smoothing=0.1"]
     assert told["set"] == run.arguments.changes == found
     assert told["hyper_parameters"]["loss"] == loss
     assert told["command"].startswith("zoo train my_recipe --scale small --seed 7 ")

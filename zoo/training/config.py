@@ -125,14 +125,13 @@ def to_jsonable(settings: Any) -> Any:
 
 def versions(backend: str) -> dict[str, str | None]:
     """Returns the versions of Python, zoo and the packages that a run depends on."""
-    numbers: dict[str, str | None] = {"python": platform.python_version()}
-    numbers["zoo"] = zoo.__version__
-    for name in (*_PACKAGES, backend):
-        try:
-            numbers[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            numbers[name] = None
-    return numbers
+    numbers = {"python": platform.python_version(), "zoo": zoo.__version__}
+    packages = (*_PACKAGES, backend)
+    found: dict[str, str | None] = {**numbers, **dict.fromkeys(packages)}
+    for name in packages:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
 
 
 def machine() -> str:

@@ -78,31 +78,28 @@ class Run:
         text: Any = None,
         start: Any = None,
     ):
-        self.recipe, self.settings = recipe, settings
-        self.text, self.start, self.arguments = text, start, arguments
-        self.start_card = None
+        self.recipe, self.settings, self.arguments = recipe, settings, arguments
+        self.text, self.start, self.start_card = text, start, None
         if arguments.start:  # read before training, which takes long
             folder = find(arguments.start)
             if (folder / CARD_FILE).is_file():
                 self.start_card = read_card(folder)
-        self.output = Path(arguments.output)
-        self.seed = arguments.seed
+        self.output, self.seed = Path(arguments.output), arguments.seed
         self.precision = keras.config.dtype_policy().name
         self.distribution = distribution or Distribution()
         self.loop: Any = None
         self.weights: str | None = None
         self._command, self._fits = command, 0
+        fixed = config.to_jsonable(settings)
+        for name in config.MAY_CHANGE_ON_RESUME:
+            fixed.pop(name, None)
         self.identity = {
             "recipe": recipe.name,
             "scale": arguments.scale,
             "seed": self.seed,
             "limit": None,  # an option of earlier versions
             "precision": self.precision,
-            "settings": {
-                name: value
-                for name, value in config.to_jsonable(settings).items()
-                if name not in config.MAY_CHANGE_ON_RESUME
-            },
+            "settings": fixed,
             **({"start": arguments.start} if arguments.start else {}),
             **({"text": text.identity} if text is not None else {}),
         }
@@ -330,14 +327,9 @@ class Run:
             data = ", ".join(file_names(files))
         else:  # held out, in a folder, or from a Python program
             data, command = "own text", "none: the text is in no file of its own"
-        return {
-            "data": data,
-            "split": split,
-            "command": command or shlex.join(words),
-            "metric": metric,
-            "value": round(score, 4),
-            "signature": signature,
-        }
+        row = {"data": data, "split": split, "command": command or shlex.join(words)}
+        row |= {"metric": metric, "value": round(score, 4), "signature": signature}
+        return row
 
     def write_results(self, results: dict[str, Any]) -> None:
         """Writes `results.json`, and `report.html` if there is one model."""

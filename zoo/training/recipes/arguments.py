@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from zoo.backend import MODES
+from zoo.backend import MODES, configured_backend
 from zoo.training.config import UNRECORDED, ConfigurationError, read_configuration
 
 Files = Sequence[str]
@@ -58,16 +58,17 @@ class Arguments:
     start: str | None = None
 
 
-def _whole(least):
-    """Reads a whole number that is not below the least one."""
+def integer(text: str, least: int = 0) -> int:
+    """Argument type: an integer of at least `least`."""
+    if not least <= int(text) < 2**32:
+        message = f"must be at least {least} and below 2 ** 32. Received: {text}"
+        raise argparse.ArgumentTypeError(message)
+    return int(text)
 
-    def integer(text):
-        if not least <= int(text) < 2**32:
-            message = f"must be at least {least} and below 2 ** 32. Received: {text}"
-            raise argparse.ArgumentTypeError(message)
-        return int(text)
 
-    return integer
+def epochs(text: str) -> str:
+    """Argument type: a number of epochs, as a change."""
+    return f"epochs={integer(text, 1)}"
 
 
 def _absolute(name):
@@ -78,12 +79,11 @@ def _absolute(name):
 TEXT = ("train", "valid", "test", "columns", "languages", "start")
 # What argparse needs to know of options beyond their names and help.
 _FLAGS = {"start": "--from", "changes": "--set"}
-_JOINED = {"columns": ",", "languages": ":"}  # several values in one word
 _FILES = {"metavar": "FILE", "nargs": "+", "type": os.path.abspath}
 _WORDS: dict[str, dict[str, Any]] = {
     "output": {"metavar": "DIR"},
     "changes": {"metavar": "KEY=VALUE", "action": "append"},
-    "seed": {"type": _whole(0)},
+    "seed": {"type": integer},
     "precision": {"choices": ("float32", "mixed_bfloat16", "mixed_float16")},
     "distribute": {"choices": MODES},
     "finish": {"action": "store_true"},
@@ -123,13 +123,12 @@ def parse(recipe: Any, argv: Sequence[str]) -> Arguments:
     parser = _parser(recipe)
     options = vars(parser.parse_args(argv))
     given = {name: value for name, value in options.items() if value is not None}
-    folder, epochs = given.pop("resume", None), given.pop("epochs", None)
-    changes = given.pop("changes", []) + [f"epochs={epochs}"] * bool(epochs)
-    if folder is not None:
+    if (folder := given.pop("resume", None)) is not None:
         if "output" in given:
             parser.error("--resume takes no --output")
         kept, old = _read_run(recipe, folder)
-        given, changes = {**kept, **given, "output": folder}, [*old, *changes]
+        changes = [*old, *given.get("changes", ())]
+        given = {**kept, **given, "output": folder, "changes": changes}
     elif "start" in given and "scale" in given:
         parser.error("--from keeps the preset's sizes and takes no --scale")
     files = given.get("train")
@@ -142,17 +141,18 @@ def parse(recipe: Any, argv: Sequence[str]) -> Arguments:
         name = Path(files[0][0]).name.split(".")[0] if files else scale
         given["output"] = str(Path("runs") / f"{recipe.name}-{name or scale}")
     # If a key is repeated, the last value counts.
-    changes = list({text.partition("=")[0]: text for text in changes}.values())
-    return Arguments(**given, changes=changes)
+    last = {text.partition("=")[0]: text for text in given.pop("changes", ())}
+    return Arguments(**given, changes=list(last.values()))
 
 
 def _parser(recipe):
     parser = argparse.ArgumentParser(
         prog=recipe.name, description=f"Runs the recipe {recipe.name}."
     )
-    parser.add_argument("--epochs", type=_whole(1), help="replaces the recipe's number")
+    add, text = parser.add_argument, "replaces the recipe's number, as --set epochs=N"
+    add("--epochs", dest="changes", type=epochs, action="append", help=text)
     text = "continue the run in DIR as its config.json says, with other --epochs or not"
-    parser.add_argument("--resume", metavar="DIR", help=text)
+    add("--resume", metavar="DIR", help=text)
     told = inspect.cleandoc(Arguments.__doc__ or "").partition("Attributes:")[2]
     told = dict(re.findall(r"^    (\w+): ((?:.|\n     )*)", told, re.M))
     own = recipe.user_text and parser.add_argument_group(
@@ -171,23 +171,18 @@ def _read_run(recipe, folder):
     """The arguments of the run in a folder and its changes; chooses its backend."""
     configuration = read_configuration(folder)
     name, backend = configuration["recipe"]["name"], configuration["backend"]
+    chosen = "keras" in sys.modules or os.environ.get("KERAS_BACKEND")
+    problem = None
     if name != recipe.name:
-        raise ConfigurationError(
-            f"{folder} holds a run of the recipe {name}. Received: {recipe.name}"
-        )
-    if str(configuration.get("command")).startswith("zoo.train("):
-        raise ConfigurationError(
-            f"the text of the run in {folder} came from a Python program: call "
-            "zoo.train again with the same arguments"
-        )
-    chosen = os.environ.get("KERAS_BACKEND")
-    if "keras" in sys.modules:
-        chosen = sys.modules["keras"].config.backend()
-    if chosen and chosen != backend:
-        raise ConfigurationError(
-            f"the run in {folder} began under {backend}: resume it with "
-            f"KERAS_BACKEND={backend}. Received: {chosen}"
-        )
+        problem = f"{folder} holds a run of the recipe {name}. Received: {recipe.name}"
+    elif str(configuration.get("command")).startswith("zoo.train("):
+        problem = f"the text of the run in {folder} came from a Python program: call "
+        problem += "zoo.train again with the same arguments"
+    elif chosen and configured_backend() != backend:
+        problem = f"the run in {folder} began under {backend}: resume it with "
+        problem += f"KERAS_BACKEND={backend}. Received: {configured_backend()}"
+    if problem:
+        raise ConfigurationError(problem)
     os.environ["KERAS_BACKEND"] = backend
     # Anything else in the file is ignored: it must not become an option.
     names = set(options_of(recipe)).difference(UNRECORDED)
@@ -198,14 +193,12 @@ def _read_run(recipe, folder):
 
 def words_of(name: str, value: Any) -> list[str]:
     """Returns the words of the command line that give an argument its value."""
-    if value is None or value is False:
+    if value is None:
         return []
-    if value is True:
-        return [flag(name)]
     if name == "train":
         return [word for files in value for word in (flag(name), *files)]
-    if name in _JOINED:
-        value = _JOINED[name].join(map(str, value))
+    if separator := {"columns": ",", "languages": ":"}.get(name):
+        value = separator.join(map(str, value))
     return [flag(name), *(value if isinstance(value, list) else [str(value)])]
 
 

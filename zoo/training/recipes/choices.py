@@ -40,11 +40,11 @@ class ClassArguments:
             field: the name of the dict.
             *given: what the run gives.
         """
-        fields = getattr(settings, field, None)
-        if fields is None:
-            names = _arguments(self.load(), self.reserved)
-            fields = {k: v for k, v in vars(settings).items() if k in names}
-        return self.load()(*given, **fields)
+        arguments = getattr(settings, field, None)
+        if arguments is None:
+            names = _defaults(self.load(), self.reserved)
+            arguments = {k: v for k, v in vars(settings).items() if k in names}
+        return self.load()(*given, **arguments)
 
 
 def change(recipe: Any, scale: Any, texts: Sequence[str]) -> Any:
@@ -67,7 +67,7 @@ def change(recipe: Any, scale: Any, texts: Sequence[str]) -> Any:
     # The optimizer's name decides which options there are, so it comes first.
     names = [text for text in texts if text.startswith("optimizer.name=")]
     for part in (names, [text for text in texts if text not in names]):
-        tree: dict[str, Any] = {}
+        new: dict[str, Any] = {}
         kinds = settable(recipe, scale) if part else {}
         for text in part:
             key, equals, value = text.partition("=")
@@ -76,18 +76,14 @@ def change(recipe: Any, scale: Any, texts: Sequence[str]) -> Any:
                     "--set needs key=value, where key is one of "
                     f"{', '.join(sorted(kinds))}. Received: {text!r}"
                 )
-            *outer, last = key.split(".")
-            branch = tree
-            for name in outer:
-                branch = branch.setdefault(name, {})
-            branch[last] = _read(key, value, kinds[key])
-        for name, part_of in recipe.classes.items():
-            given = tree.get(name, {})
-            if set(part_of.alternatives).intersection(given):  # the others become None
-                others = set(part_of.alternatives).intersection(getattr(scale, name))
-                tree[name] = {**dict.fromkeys(others), **given}
+            new[key] = _read(key, value, kinds[key])
+        for name, class_ in recipe.classes.items():
+            others = {f"{name}.{k}": k for k in class_.alternatives}
+            if others.keys() & new.keys():  # those that are set become None
+                dropped = (k for k in others if others[k] in getattr(scale, name))
+                new = {**dict.fromkeys(dropped), **new}
         with refused_as("--set"):
-            scale = _changed(scale, tree)
+            scale = _changed(scale, new)
     return scale
 
 
@@ -101,46 +97,50 @@ def check(recipe: Any, settings: Any) -> None:
                 part.make(settings, name, *part.trial)
 
 
-def _changed(value, tree):
-    """`value`, a dataclass or a dict, with the entries of `tree` changed."""
-    if not isinstance(tree, dict):
-        return tree
+def _changed(value, new, prefix=""):
+    """A dataclass, or a dict in one, with the new values of dotted keys."""
     if isinstance(value, dict):
-        return value | tree
-    changes = {k: _changed(getattr(value, k), new) for k, new in tree.items()}
+        keys = (key for key in new if key.startswith(prefix))
+        return value | {key.removeprefix(prefix): new[key] for key in keys}
+    changes = {}
+    for name, old in vars(value).items():
+        key = f"{prefix}{name}"
+        nested = isinstance(old, dict) or dataclasses.is_dataclass(old)
+        changes[name] = _changed(old, new, f"{key}.") if nested else new.get(key, old)
     return dataclasses.replace(value, **changes)
 
 
 def settable(recipe: Any, scale: Any) -> dict[str, Any]:
     """Returns the types of the hyper-parameters that `--set` can change, by key."""
-    arguments = {k: _arguments(c.load(), c.reserved) for k, c in recipe.classes.items()}
-    arguments["optimizer.options"] = _arguments(scale.optimizer.keras_class, RESERVED)
-    return _keys("", scale, arguments)
+    further = {k: _defaults(c.load(), c.reserved) for k, c in recipe.classes.items()}
+    further["optimizer.options"] = _defaults(scale.optimizer.keras_class, RESERVED)
+    return dict(_kinds(scale, further))
 
 
-def _keys(prefix, value, arguments):
-    """The keys of a dataclass, those of the dataclasses and dicts in it too."""
-    kinds: dict[str, Any] = {}
+def _kinds(value, further, prefix=""):
+    """Yields key and type of a dataclass's values, those of dicts in it too."""
     for name, hint in typing.get_type_hints(type(value)).items():
         key, inner = f"{prefix}{name}", getattr(value, name)
         if dataclasses.is_dataclass(inner):
-            kinds |= _keys(f"{key}.", inner, arguments)
+            yield from _kinds(inner, further, f"{key}.")
         elif typing.get_origin(hint) is dict:
             kind = typing.get_args(hint)[1]
-            entries = {**inner, **arguments.get(key, {})}
-            kinds |= {f"{key}.{k}": _kind(v, kind) for k, v in entries.items()}
+            for entry, default in {**inner, **further.get(key, {})}.items():
+                yield f"{key}.{entry}", _kind(default, kind)
         else:
-            kinds[key] = hint
-    return kinds
+            yield key, hint
 
 
-def _arguments(cls, reserved):
+def _defaults(cls, reserved):
     """The arguments of a class that can be set, with their defaults."""
     # `__init__`: Keras's classes hide it behind a `__new__` that takes anything.
     _, *parameters = inspect.signature(cls.__init__).parameters.values()
-    reserved = (*reserved, "name", "dtype")
-    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
-    return {k: v for k, v in defaults.items() if k not in reserved}
+    left_out = (*reserved, "name", "dtype")
+    return {
+        p.name: p.default
+        for p in parameters
+        if p.default is not p.empty and p.name not in left_out
+    }
 
 
 def _kind(default, hint):
@@ -160,7 +160,7 @@ def _read(key, text, hint):
     if value is None and types.NoneType in kinds:  # not the string "null"
         return None
     for kind in kinds:
-        with contextlib.suppress(ValueError):
+        with contextlib.suppress(ValueError, OverflowError):
             return _fit(text if kind is str else value, kind)
     allowed = hint.__name__ if isinstance(hint, type) else hint
     raise ConfigurationError(f"--set {key}: must be {allowed}. Received: {text!r}")
@@ -168,15 +168,13 @@ def _read(key, text, hint):
 
 def _fit(value, kind):
     """A value as one of a type: integers may become floats, and lists tuples."""
-    inner = typing.get_args(kind)
     if typing.get_origin(kind) is tuple and isinstance(value, list):
+        inner = typing.get_args(kind)
         inner = [inner[0]] * len(value) if inner[-1] is Ellipsis else inner
         pairs = zip(value, inner, strict=True)  # a ValueError for another length
         return tuple(_fit(part, kind) for part, kind in pairs)
-    if typing.get_origin(kind) is typing.Literal:
-        allowed = value in inner
-    else:
-        allowed = kind in (Any, type(value)) or (kind is float and type(value) is int)
-    if not allowed or (isinstance(value, float) and not math.isfinite(value)):
+    value = float(value) if (kind, type(value)) == (float, int) else value
+    number = not isinstance(value, float) or math.isfinite(value)
+    if not number or kind not in (Any, type(value)):
         raise ValueError(value)
-    return float(value) if kind is float else value
+    return value

@@ -49,29 +49,13 @@ class TranslationData:
     def __init__(self, run: Run):
         scale, text, self.card = run.settings, run.text, {}
         self.languages = scale.source, scale.target
-        valid: dict[str, Pairs]
         if text is not None:
             self.languages = text.languages
             self.pairs, valid = [(text.train, 1)], {"valid": text.valid}
             tests = valid if text.test is None else {"test": text.test}
         elif scale.corpora:
-            known = data.list_corpora()
-            for name, _ in scale.corpora:
-                if name not in known:
-                    raise ConfigurationError(
-                        f"corpora: known are {', '.join(known)}. Received: {name!r}"
-                    )
-            train, valid, tests = (
-                {
-                    name: data.load(
-                        name, *self.languages, split, allow_newer=scale.allow_newer
-                    )
-                    for name, _ in scale.corpora
-                }
-                for split in ("train", "valid", "test")
-            )
+            train, valid, tests = self._load(scale)
             self.pairs = [(train[name], repeats) for name, repeats in scale.corpora]
-            self.card = of_corpora(*(known[name] for name in train))
         else:
             sets = [
                 Pairs("generated", "", "", "", *reversal_pairs(count, run.seed + part))
@@ -79,14 +63,20 @@ class TranslationData:
             ]
             self.pairs = [(sets[0], 1)]
             valid, tests = ({"generated": pairs} for pairs in sets[1:])
-        count = VALIDATION_SENTENCES
-        self.validation = {
-            name: (pairs.sources[:count], pairs.references[:count])
-            for name, pairs in valid.items()
-        }
-        self.tests = {
-            name: (pairs.sources, pairs.references) for name, pairs in tests.items()
-        }
+        self.validation, self.tests = (
+            {name: (x.sources[:n], x.references[:n]) for name, x in parts.items()}
+            for parts, n in ((valid, VALIDATION_SENTENCES), (tests, None))
+        )
+
+    def _load(self, scale):
+        """Train, validation and test `Pairs` of the corpora, by name."""
+        known, names = data.list_corpora(), [name for name, _ in scale.corpora]
+        self.card = of_corpora(*(known[name] for name in names))
+        load = partial(data.load, allow_newer=scale.allow_newer)
+        return (
+            {name: load(name, *self.languages, split) for name in names}
+            for split in ("train", "valid", "test")
+        )
 
     def encode(self, preprocessor: Any, longest: int) -> tuple[Any, Any, int]:
         """Returns an epoch's ids of sources and targets, and how many were too long."""
@@ -263,19 +253,17 @@ class Translation:
         Returns:
             dict of test set to its scores; None in the other processes.
         """
-        if not self.run.distribution.main:
+        run = self.run
+        if not run.distribution.main:
             return None
-        with self.run.distribution.single_device():
-            return self._finish()
-
-    def _finish(self):
-        run, tests = self.run, self.data.tests
-        if self.epoch_weights:
-            self._average()
-        self.translator = run.save(self.translator)
-        results = {name: self._score(name, *test) for name, test in tests.items()}
-        if run.recipe.card and (run.text or self.scale.corpora):
-            run.write_card(self.translator, **self._card(results))
+        with run.distribution.single_device():
+            if self.epoch_weights:
+                self._average()
+            self.translator = run.save(self.translator)
+            tests = self.data.tests.items()
+            results = {name: self._score(name, *test) for name, test in tests}
+            if run.recipe.card and (run.text or self.scale.corpora):
+                run.write_card(self.translator, **self._card(results))
         return results
 
     def _score(self, name, sources, references):

@@ -8,9 +8,10 @@ Bahdanau's has larger batches, too.
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 from zoo.checks import one_of
+from zoo.data import list_corpora
 from zoo.text.normalization import NORMALIZATIONS
 from zoo.training.optimizers import Optimizer
 from zoo.training.recipe import Recipe, at_least, importer
@@ -18,6 +19,19 @@ from zoo.training.recipes.choices import ClassArguments
 from zoo.training.recipes.user_text import UserText, choices_for_pairs
 
 CORPORA = (("multi30k", 2), ("tatoeba", 1))
+# Of the choices' `batch`, `loss` and `average`.
+CLASSES = {
+    "batch": ClassArguments(
+        importer("zoo.training", "PairBatches"),
+        reserved=("seed", "buckets"),
+        alternatives=("batch_tokens", "batch_size"),
+        trial=([[4]], [[4]]),
+    ),
+    "loss": ClassArguments(importer("zoo.training", "SmoothedCrossEntropy"), trial=()),
+    "average": ClassArguments(
+        importer("zoo.training", "EpochWeights"), trial=("", None)
+    ),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +63,7 @@ class Scale:
             `zoo.data.load`.
 
     Raises:
-        ValueError: for a number out of range.
+        ValueError: for an unknown corpus, or a number out of range.
     """
 
     model: dict[str, Any]
@@ -65,7 +79,7 @@ class Scale:
     pairs: int = 0
     average: dict[str, Any] = dataclasses.field(default_factory=dict)
     samples: int = 3
-    pieces: Literal["unigram", "char"] = "unigram"
+    pieces: str = "unigram"
     tokenizer: dict[str, str] = dataclasses.field(
         default_factory=lambda: {"normalization": "nmt_nfkc"}
     )
@@ -76,9 +90,11 @@ class Scale:
     def __post_init__(self) -> None:
         at_least(self, epochs=1, vocabulary_size=4, max_length=1, buckets=1)
         at_least(self, patience=1, pairs=0, samples=0)
+        one_of("pieces", self.pieces, ("unigram", "char"))
         rule = self.tokenizer.get("normalization", "nfc")
         one_of("tokenizer.normalization", rule, NORMALIZATIONS)
         for name, repeats in self.corpora:
+            one_of("corpora", name, list_corpora())
             if repeats < 1:
                 raise ValueError(
                     f"`corpora` must stand in an epoch at least once. "
@@ -113,37 +129,19 @@ def translation_recipe(
 
         return Translation(run, translator()).train().finish()
 
-    classes = {
-        "model": ClassArguments(
-            lambda: translator().backbone_cls,
-            reserved=("vocabulary_size", "target_vocabulary_size"),
-            trial=(4,),
-        ),
-        "batch": ClassArguments(
-            importer("zoo.training", "PairBatches"),
-            reserved=("seed", "buckets"),
-            alternatives=("batch_tokens", "batch_size"),
-            trial=([[4]], [[4]]),
-        ),
-        "loss": ClassArguments(
-            importer("zoo.training", "SmoothedCrossEntropy"), trial=()
-        ),
-        "average": ClassArguments(
-            importer("zoo.training", "EpochWeights"), trial=("", None)
-        ),
-    }
-    user_text = UserText(
-        translator,
-        "two files, aligned by line (my.en my.de), or one table or folder",
-        "pairs",
-        choices=choices_for_pairs,
+    model = ClassArguments(
+        lambda: translator().backbone_cls,
+        reserved=("vocabulary_size", "target_vocabulary_size"),
+        trial=(4,),
     )
+    files = "two files, aligned by line (my.en my.de), or one table or folder"
+    user_text = UserText(translator, files, "pairs", choices=choices_for_pairs)
     return Recipe(
         name,
         scales,
         train,
         file,
-        classes=classes,
+        classes={"model": model, **CLASSES},
         several_devices=True,
         card={"task": "translate", **card} if card else {},
         extra_presets=("tatoeba",),
@@ -154,34 +152,26 @@ def translation_recipe(
 # === Scales ===
 
 
+def _scale(model, rate, warmup, fields):
+    optimizer = Optimizer("adam", rate, "linear", warmup=warmup, clip=1.0)
+    return Scale(model, **{"optimizer": optimizer, **fields})
+
+
 def tiny(model: dict[str, Any], rate: float = 5e-3, **changes: Any) -> Scale:
     """Returns a scale of generated sentences to reverse, in under two minutes.
 
     It has arguments of the backbone, the highest learning rate, and other fields.
     """
-    fields: dict[str, Any] = {
-        "optimizer": Optimizer("adam", rate, "linear", warmup=100, clip=1.0),
-        "epochs": 12,
-        "vocabulary_size": 34,
-        "batch": {"batch_size": 64},
-        "pairs": 6000,
-        "max_length": 32,
-        "buckets": 2,
-    }
-    return Scale(model, **{**fields, **changes})
+    fields = {"epochs": 12, "vocabulary_size": 34, "batch": {"batch_size": 64}}
+    fields |= {"pairs": 6000, "max_length": 32, "buckets": 2}
+    return _scale(model, rate, 100, {**fields, **changes})
 
 
 def small(model: dict[str, Any], rate: float = 8e-3, **changes: Any) -> Scale:
     """Returns a scale of Multi30k and Tatoeba, the size of the bundled presets."""
-    fields: dict[str, Any] = {
-        "corpora": CORPORA,
-        "optimizer": Optimizer("adam", rate, "linear", warmup=400, clip=1.0),
-        "loss": {"smoothing": 0.1},
-        "epochs": 3,
-        "vocabulary_size": 5000,
-        "batch": {"batch_tokens": 768},
-    }
-    return Scale(model, **{**fields, **changes})
+    fields = {"epochs": 3, "vocabulary_size": 5000, "batch": {"batch_tokens": 768}}
+    fields |= {"corpora": CORPORA, "loss": {"smoothing": 0.1}}
+    return _scale(model, rate, 400, {**fields, **changes})
 
 
 def multi30k(model: dict[str, Any], rate: float = 4e-3, **changes: Any) -> Scale:
@@ -214,15 +204,9 @@ def paper(
 
     zoo has no WMT14: the text is that of `small`, its vocabulary 5,000 pieces.
     """
-    loss = changes.pop("loss", {"normalize": "sentences"})
-    return Scale(
-        model or {},
-        optimizer,
-        epochs,
-        5000,
-        batch,
-        corpora=CORPORA,
-        loss=loss,
-        max_length=50,
-        **changes,
-    )
+    fields: dict[str, Any] = {
+        "corpora": CORPORA,
+        "loss": {"normalize": "sentences"},
+        "max_length": 50,
+    }
+    return Scale(model or {}, optimizer, epochs, 5000, batch, **{**fields, **changes})

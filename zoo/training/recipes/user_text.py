@@ -78,7 +78,7 @@ def given_files(recipe: Any, arguments: Arguments, given: Any = None) -> Any:
     if arguments.train:
         train = [tuple(map(Path, files)) for files in arguments.train]
         others = arguments.valid, arguments.test
-        given = train, *(files and tuple(Path(f) for f in files) for files in others)
+        given = train, *(files and tuple(map(Path, files)) for files in others)
     if given is not None and recipe.user_text is None:
         raise ConfigurationError(f"the recipe {recipe.name} takes no text of your own")
     known = list(recipe.scales) if given is None else scale_names(recipe)
@@ -106,13 +106,8 @@ def choose(
     if given is None:
         scale = recipe.scales[arguments.scale]
     else:
-        text = read(
-            own.kind,
-            *given,
-            columns=arguments.columns,
-            languages=arguments.languages,
-            seed=arguments.seed,
-        )
+        options = {k: getattr(arguments, k) for k in ("columns", "languages", "seed")}
+        text = read(own.kind, *given, **options)
         for line in text.report if distribution.main else ():
             say(recipe.name, line)
         choices = own.choices or choices_for_texts
@@ -130,45 +125,48 @@ def choices_for_texts(recipe: Any, size: str, text: Any, start: Any = None) -> A
     """Returns the choices of a run on a user's own texts, as its `UserText` says."""
     own = recipe.user_text
     scale, chosen = _plan(recipe, size, len(text.train), own.sentences, start)
-    fields, changes = vars(scale), dict(own.changes)
-    model = small = fields.get("model", fields)
+    fields, changes, model = vars(scale), dict(own.changes), {}
+    small = fields.get("model", fields)
     if start is not None:
         given = recipe.classes["model"].reserved
         model = config_of_start(recipe, start)
         model = {name: value for name, value in model.items() if name not in given}
     elif chosen is not None:
-        widths = {k: small.get(k, default) for k, default in own.widths.items()}
-        model = small | widened(widths, chosen.width)
+        widths = {name: small.get(name, width) for name, width in own.widths.items()}
+        model = widened(widths, chosen.width)
         if "vocabulary_size" in fields:
             changes["vocabulary_size"] = chosen.vocabulary
     if "model" in fields:
-        model = {"model": model}
+        model = {"model": small | model}
     model = {name: value for name, value in model.items() if name in fields}
     return dataclasses.replace(scale, **{**model, **changes})
 
 
 def choices_for_pairs(recipe: Any, size: str, text: Any, start: Any = None) -> Any:
     """Returns the choices of a translator's run on a user's own pairs."""
-    scale, chosen = _plan(recipe, size, len(text.train), PAIRS_READ, start)
-    narrow = 1.0 if size == "tiny" else min(1.0, len(text.train) / ENOUGH_PAIRS) ** 0.3
-    changes = dict(zip(("source", "target"), text.languages, strict=True))
-    changes |= {"corpora": (), "tokenizer": {"normalization": "nfc"}}
+    pairs, (source, target) = len(text.train), text.languages
+    scale, chosen = _plan(recipe, size, pairs, PAIRS_READ, start)
+    changes: dict[str, Any] = {
+        "source": source,
+        "target": target,
+        "corpora": (),
+        "tokenizer": {},
+    }
+    narrow = 1.0 if size == "tiny" else min(1.0, pairs / ENOUGH_PAIRS) ** 0.3
+    most = PAPER_VOCABULARY if size == "paper" else scale.vocabulary_size
     if chosen is not None:
-        changes["max_length"] = MAX_PIECES
+        most, changes["max_length"] = chosen.vocabulary, MAX_PIECES
         changes["buckets"] = max(3, round(chosen.buckets * narrow**2))
     if start is not None:
         changes["model"] = config_of_start(recipe, start)
         changes["vocabulary_size"] = start.backbone.vocabulary_size
-        return dataclasses.replace(scale, **{**changes, "tokenizer": {}})
-    most = PAPER_VOCABULARY
+        return dataclasses.replace(scale, **changes)
     if chosen is not None:
-        most = chosen.vocabulary
         changes["model"] = model = widened(scale.model, chosen.width * narrow)
-        if chosen.width >= 1 and len(text.train) < FEW_PAIRS:
+        if chosen.width >= 1 and pairs < FEW_PAIRS:
             dropout = [name for name in model if name.endswith("dropout")]
             model |= {name: max(model[name], 0.3) for name in dropout}
-    elif size != "paper":  # another scale of the recipe
-        most = scale.vocabulary_size
+    changes["tokenizer"] = {"normalization": "nfc"}
     changes["vocabulary_size"] = vocabulary_size(text.words, len(text.characters), most)
     return dataclasses.replace(scale, **changes)
 
