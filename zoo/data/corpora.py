@@ -16,7 +16,6 @@ _MORE: dict[str, dict[str, Any]] = {
     "tatoeba": {"unpack": tatoeba.unpack},
     "dates": {
         "languages": (dates.ALL, *dates.PATTERNS, dates.TARGET),
-        "parts": tuple(dates.PATTERNS),
         "generate": dates.date_pairs,
         "exact": True,
     },

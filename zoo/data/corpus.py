@@ -46,7 +46,6 @@ class Corpus:
             model hubs spell it.
         generate: function of (source, target, split) that returns the `Pairs` of a
             corpus without files; None for one with files.
-        parts: languages that the source language "mul" joins.
         exact: whether a source has one right answer, so that translations are scored by
             the share of exact ones.
         files: file name -> its `url`, its `size` in bytes and its `sha256`.
@@ -65,7 +64,6 @@ class Corpus:
     terms: str
     weights: str
     generate: Callable[[str, str, str], Pairs] | None = None
-    parts: Sequence[str] = ()
     exact: bool = False
     files: Mapping[str, CorpusFile] = dataclasses.field(default_factory=dict)
     unpack: Callable[[Path], tuple[dict[str, bytes], str]] | None = None

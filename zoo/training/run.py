@@ -132,7 +132,6 @@ class Run:
         validate: Any = None,
         monitor: Monitor = LOSS,
         *,
-        epochs: int | None = None,
         name: str | None = None,
         callbacks: Sequence[Any] = (),
         backbone: Any = None,
@@ -154,7 +153,6 @@ class Run:
             monitor: the `Monitor` that picks the best weights, of one of the numbers
                 of `validate` or of "loss". Its patience is `settings.patience` by
                 default, if there is one.
-            epochs: `settings.epochs` by default.
             name: the model's name if there are several: its files are in `models/NAME`.
             callbacks: further Keras callbacks, called at the end of each epoch after
                 `validate`. Those with `state()` and `resume(state)`, such as `Plateau`,
@@ -172,7 +170,7 @@ class Run:
             CheckpointError, FloatingPointError, Interrupted, OSError: see `Loop`.
         """
         settings, distribution = self.settings, self.distribution
-        epochs = epochs or settings.epochs
+        epochs = settings.epochs
         backbone = model if backbone is None else backbone
         folder = self.output / config.MODELS / name if name else self.output
         folder.mkdir(parents=True, exist_ok=True)
