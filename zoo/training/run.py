@@ -325,7 +325,11 @@ class Run:
             data = ", ".join(file_names(files))
         else:  # held out, in a folder, or from a Python program
             data, command = "own text", "none: the text is in no file of its own"
-        row = {"data": data, "split": split, "command": command or shlex.join(words)}
+        row: dict[str, Any] = {
+            "data": data,
+            "split": split,
+            "command": command or shlex.join(words),
+        }
         row |= {"metric": metric, "value": round(score, 4), "signature": signature}
         return row
 

@@ -47,7 +47,8 @@ class TranslationData:
     """
 
     def __init__(self, run: Run):
-        scale, text, self.card = run.settings, run.text, {}
+        scale, text = run.settings, run.text
+        self.card: dict[str, Any] = {}
         self.languages = scale.source, scale.target
         if text is not None:
             self.languages = text.languages

@@ -78,7 +78,7 @@ def given_files(recipe: Any, arguments: Arguments, given: Any = None) -> Any:
     if arguments.train:
         train = [tuple(map(Path, files)) for files in arguments.train]
         others = arguments.valid, arguments.test
-        given = train, *(files and tuple(map(Path, files)) for files in others)
+        given = train, *(files and tuple(Path(f) for f in files) for files in others)
     if given is not None and recipe.user_text is None:
         raise ConfigurationError(f"the recipe {recipe.name} takes no text of your own")
     known = list(recipe.scales) if given is None else scale_names(recipe)
