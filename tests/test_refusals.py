@@ -159,7 +159,7 @@ REFUSED = {
         *(
             (
                 {"texts": ["a b c"], "vocabulary_size": size},
-                "vocabulary_size must be an int above 3",
+                "`vocabulary_size` must be an integer from 4",
             )
             for size in (0, -3, 3, 5.5, "50", None)
         ),

@@ -1,10 +1,13 @@
-"""Checks of strings, and wording for error messages. Imports no Keras."""
+"""Checks of strings, wording of messages, and warnings. Imports no Keras."""
 
 import collections.abc
 import difflib
 import re
 import reprlib
+import sys
+import types
 import unicodedata
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -157,3 +160,24 @@ def duration(seconds: float) -> str:
     if seconds < 5400:
         return counted(round(seconds / 60), "minute")
     return f"{seconds / 3600:.1f} hours"
+
+
+# === Warnings ===
+# A Keras layer's __call__ goes through torch's under PyTorch.
+_PACKAGES = ("zoo", "keras", "keras_hub", "torch")
+
+
+def warn_caller(message: str) -> None:
+    """Issues a UserWarning at the nearest line outside Keras and this package.
+
+    Python 3.12 offers the same as `skip_file_prefixes` of `warnings.warn`.
+    """
+    frame: types.FrameType = sys._getframe(1)
+    level = 2
+    while frame.f_back and _package(frame) in _PACKAGES:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level)
+
+
+def _package(frame):
+    return frame.f_globals.get("__name__", "").partition(".")[0]

@@ -83,7 +83,7 @@ def test_words_are_counted_most_frequent_first():
     assert count_words(texts) == ["b", "a", "c"]
     assert count_words(texts, vocabulary_size=6) == ["b", "a"]
     assert count_words(texts, least=2) == ["b", "a"]
-    with pytest.raises(ValueError, match="above 4. Received: 4"):
+    with pytest.raises(ValueError, match="from 5. Received: vocabulary_size=4"):
         count_words(texts, vocabulary_size=4)
     with pytest.raises(TypeError, match="must be a str or a list"):
         count_words(3)

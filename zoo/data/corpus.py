@@ -15,7 +15,7 @@ from zoo.data.download import DownloadError, download
 from zoo.data.lines import CorpusError
 from zoo.data.parallel_text import Pairs
 from zoo.files import StrPath, cache_folder, sha256, write_bytes
-from zoo.warn import warn_caller
+from zoo.strings import warn_caller
 
 HINT = "Try again later, or set ZOO_DATA_DIR to a folder that holds the corpus"
 DOWNLOAD_LIMIT = 45_000_000  # bytes; the largest file has 18 million

@@ -9,11 +9,10 @@ import numpy as np
 from zoo.checks import positive
 from zoo.decoding.records import Classification
 from zoo.ids import END_ID
-from zoo.strings import plain_texts
+from zoo.strings import plain_texts, warn_caller
 from zoo.text.rows import LONGEST, Rows, by_length, cut_rows, pad_batch
 from zoo.text.translation_arrays import needed_preprocessor
 from zoo.text.vocabulary import lay_out
-from zoo.warn import warn_caller
 
 SEGMENT = 35  # words read at once if the state is carried over
 

@@ -24,8 +24,7 @@ from zoo.presets.card import (
     read_card,
 )
 from zoo.registration import import_tasks
-from zoo.strings import did_you_mean
-from zoo.warn import warn_caller
+from zoo.strings import did_you_mean, warn_caller
 
 RUN_PRESETS = "preset"  # a run's folder with its presets by name
 # What is fetched of a hub's files: no code, and no other checkpoint formats.

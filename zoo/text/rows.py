@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from zoo.ids import PAD_ID
-from zoo.warn import warn_caller
+from zoo.strings import warn_caller
 
 Rows = Sequence[Sequence[Any]]  # of ids or words
 _BUCKETS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)

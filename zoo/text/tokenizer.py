@@ -9,14 +9,28 @@ import keras
 import keras_hub
 import sentencepiece
 
-from zoo.checks import one_of
+from zoo.checks import integer, one_of
 from zoo.ids import END_ID, PAD_ID, START_ID, UNKNOWN_ID
-from zoo.strings import SURROGATE, check_texts, replace_surrogates
+from zoo.strings import check_texts, replace_surrogates, warn_caller
 from zoo.text.normalization import NORMALIZATIONS, train_nfc, train_pieces
 from zoo.text.vocabulary import SpecialIds
-from zoo.warn import warn_caller
 
 LONGEST_LINE = 16_384  # bytes; SentencePiece's training time is quadratic in it
+_SETTINGS: dict[str, Any] = {
+    "model_type": "unigram",
+    "character_coverage": 1.0,
+    # With a piece "00", "000" is two pieces in either order at the same score, and
+    # tensorflow-text's SentencePiece chooses the other order.
+    "split_digits": True,
+    # Sums depend on the number of threads, so it must not be the machine's.
+    "num_threads": 16,
+    "minloglevel": 2,
+}
+_SPECIAL: dict[str, Any] = {
+    **{"pad_id": PAD_ID, "unk_id": UNKNOWN_ID, "bos_id": START_ID, "eos_id": END_ID},
+    **{"pad_piece": "<pad>", "unk_piece": "<unk>"},
+    **{"bos_piece": "<s>", "eos_piece": "</s>"},
+}
 
 
 def train_tokenizer(
@@ -69,16 +83,29 @@ def train_tokenizer(
     # SentencePiece's own name for it.
     normalization = options.pop("normalization_rule_name", normalization)
     one_of("normalization", normalization, NORMALIZATIONS)
-    if not isinstance(vocabulary_size, int) or vocabulary_size <= END_ID:
-        raise ValueError(
-            f"vocabulary_size must be an int above {END_ID}. "
-            f"Received: {vocabulary_size!r}"
-        )
-    texts = [replace_surrogates(text) for text in check_texts(texts)]
+    integer("vocabulary_size", vocabulary_size, END_ID + 1)
+    short, long = _by_length([replace_surrogates(text) for text in check_texts(texts)])
+    settings = {**_SETTINGS, **options}
+    train: Callable[..., bytes] = train_pieces
+    if normalization == "nfc":
+        train = train_nfc
+        settings["required_chars"] = "".join([options.get("required_chars", ""), *long])
+    else:
+        settings["normalization_rule_name"] = normalization
+    try:
+        return train(short, vocab_size=vocabulary_size, **_SPECIAL, **settings)
+    except RuntimeError as error:
+        message = _explain(str(error), vocabulary_size, short)
+        raise ValueError(message) from error
+
+
+def _by_length(texts):
+    """The texts that the training reads, and those that are too long."""
     short = [text for text in texts if len(text.encode()) <= LONGEST_LINE]
-    if left_out := len(texts) - len(short):
+    long = [text for text in texts if len(text.encode()) > LONGEST_LINE]
+    if long:
         warn_caller(
-            f"{left_out} of {len(texts)} texts have more than {LONGEST_LINE:,} bytes "
+            f"{len(long)} of {len(texts)} texts have more than {LONGEST_LINE:,} bytes "
             "and are left out of the tokenizer's training: split them into sentences"
         )
     if not any(text.strip() for text in short):
@@ -86,41 +113,7 @@ def train_tokenizer(
             "texts must hold at least one text that isn't blank, of "
             f"{LONGEST_LINE:,} bytes at most. Received: {len(texts)} texts, no such one"
         )
-    settings = {
-        "model_type": "unigram",
-        "character_coverage": 1.0,
-        # With a piece "00", "000" is two pieces in either order at the same score, and
-        # tensorflow-text's SentencePiece chooses the other order.
-        "split_digits": True,
-        # Sums depend on the number of threads, so it must not be the machine's.
-        "num_threads": 16,
-        "minloglevel": 2,
-        **options,
-    }
-    train: Callable[..., bytes] = train_nfc
-    if normalization == "nfc":
-        long = [text for text in texts if len(text.encode()) > LONGEST_LINE]
-        settings["required_chars"] = "".join([options.get("required_chars", ""), *long])
-    else:
-        train = train_pieces
-        settings["normalization_rule_name"] = normalization
-    try:
-        return train(
-            short,
-            vocab_size=vocabulary_size,
-            pad_id=PAD_ID,
-            unk_id=UNKNOWN_ID,
-            bos_id=START_ID,
-            eos_id=END_ID,
-            pad_piece="<pad>",
-            unk_piece="<unk>",
-            bos_piece="<s>",
-            eos_piece="</s>",
-            **settings,
-        )
-    except RuntimeError as error:
-        message = _explain(str(error), vocabulary_size, short)
-        raise ValueError(message) from error
+    return short, long
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -188,13 +181,10 @@ class Tokenizer(SpecialIds, keras_hub.tokenizers.SentencePieceTokenizer):
         """Returns the ids of a str, or a list of those of each str of a list."""
         if isinstance(inputs, str):
             inputs = replace_surrogates(inputs)
-        elif isinstance(inputs, (list, tuple)):
-            inputs = [
-                replace_surrogates(text)
-                if isinstance(text, str) and SURROGATE.search(text)
-                else text
-                for text in inputs
-            ]
+        elif isinstance(inputs, (list, tuple)) and all(
+            isinstance(x, str) for x in inputs
+        ):
+            inputs = [replace_surrogates(text) for text in inputs]
         return super().tokenize(inputs)
 
     def surfaces(self, texts: Iterable[str]) -> list[list[str]]:

@@ -8,10 +8,9 @@ import numpy as np
 
 from zoo.checks import integer
 from zoo.images import read_images
-from zoo.strings import check_texts
+from zoo.strings import check_texts, warn_caller
 from zoo.text.graph import CHARACTERS_PER_PIECE
 from zoo.text.rows import python_ids
-from zoo.warn import warn_caller
 
 
 class TargetText:

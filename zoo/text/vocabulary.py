@@ -44,10 +44,8 @@ def count_words(
         ['a', 'dog']
     """
     room = len(SPECIAL_WORDS)
-    if vocabulary_size is not None and vocabulary_size <= room:
-        raise ValueError(
-            f"vocabulary_size must be above {room}. Received: {vocabulary_size!r}"
-        )
+    if vocabulary_size is not None:
+        integer("vocabulary_size", vocabulary_size, room + 1)
     counts = collections.Counter(w for text in check_texts(texts) for w in text.split())
     for word in SPECIAL_WORDS:
         counts.pop(word, None)
