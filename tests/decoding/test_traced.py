@@ -35,12 +35,12 @@ def plain(search, monkeypatch):
     """The same search, not traced, in which no sentence leaves the batch."""
 
     def whole(self, *arguments):
-        return self.run_shrinking(*arguments, lambda live, rows: rows)
+        return self._run_shrinking(*arguments, lambda live, rows: rows)
 
     def run(*arguments, **options):
         with monkeypatch.context() as patch:
             patch.setattr("zoo.decoding.beam.can_trace", lambda model: False)
-            patch.setattr(BeamSearch, "run", whole)
+            patch.setattr(BeamSearch, "_run", whole)
             return search(*arguments, **options)
 
     return run
@@ -49,14 +49,14 @@ def plain(search, monkeypatch):
 @pytest.fixture
 def heights(monkeypatch):
     """The numbers of sentences for which there was a step of their own."""
-    found, stepper = [], BeamSearch.stepper
+    found, stepper = [], BeamSearch._stepper
 
     def note(self, model, beam, constants):
         found.append(len(constants.limits))
         assert len(beam.tokens) == self.beam_size * found[-1]
         return stepper(self, model, beam, constants)
 
-    monkeypatch.setattr(BeamSearch, "stepper", note)
+    monkeypatch.setattr(BeamSearch, "_stepper", note)
     return found
 
 

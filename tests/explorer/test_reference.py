@@ -116,7 +116,7 @@ class TracingSearch(ArraySearch):
             "live", "finished" or "dropped", and whether it is of the best hypothesis.
     """
 
-    def run(self, model, initial, sentences, steps):
+    def _run(self, model, initial, sentences, steps):
         beam, self.tree = initial, []
         nodes, done = [-1] * self.beam_size, []  # of the live and finished hypotheses
         while beam.step < steps and (beam.live > LOW / 2).any():

@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -11,7 +11,7 @@ from keras import ops, tree
 
 from zoo.backend import Tensor
 from zoo.decoding.batch_decoding import BatchDecoder
-from zoo.decoding.beam_state import LOW, BeamState, SearchConstants, step
+from zoo.decoding.beam_state import LOW, BeamState, step
 from zoo.decoding.compiled import (
     can_trace,
     compiled,
@@ -30,18 +30,11 @@ _SMALL = 2**15  # values of which torch finds the largest sooner without blocks
 
 
 def top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """`ops.top_k` in which the lower index comes first among equal values.
+    """`ops.top_k` of float32 values, the lower index first among equals.
 
     TensorFlow and JAX guarantee that; torch does not. The k largest values are in the k
     blocks with the largest maxima, and a plain reduction finds maxima faster than a
     sort of many values.
-
-    Args:
-        values: float32 tensor `(..., n)`.
-        k: at most n.
-
-    Returns:
-        `(values, indices)`, each `(..., k)`, largest first.
     """
     torch = keras.backend.backend() == "torch"
     largest_of = _torch_top_k if torch else ops.top_k
@@ -69,11 +62,7 @@ def top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _torch_top_k(values, k):
-    """The k largest of float32 values; among equals, those of the lowest indices.
-
-    In float64 each value is lowered by its index, by less than half the distance of two
-    float32 numbers. Apple's GPUs, which have no float64, sort.
-    """
+    """`top_k` without blocks. Apple's GPUs, which have no float64, sort."""
     import torch
 
     if k == 1:
@@ -81,6 +70,7 @@ def _torch_top_k(values, k):
     elif values.device.type == "mps":
         indices = values.sort(dim=-1, descending=True, stable=True).indices[..., :k]
     else:
+        # Each is lowered by its index, by less than half the distance of two float32s.
         exact = values.double()
         place = torch.arange(1, values.shape[-1] + 1, device=values.device)
         exact = exact - (exact.abs() * 2.0**-50 + 1e-300) * place
@@ -177,10 +167,7 @@ class BeamSearch(Search):
         program = compiled(model, (*self.key, steps, len(given)), function)
         return program(source, limits, penalties, *given)
 
-    def run(
-        self, model: Any, beam: BeamState, constants: SearchConstants, steps: int
-    ) -> BeamState:
-        """See `Search.run`."""
+    def _run(self, model, beam, constants, steps):
         if keras.backend.backend() == "torch":
             return self._run_under_torch(model, beam, constants, steps)
 
@@ -207,14 +194,11 @@ class BeamSearch(Search):
             return rows // 4 if can_leave and live <= rows // 4 else rows
 
         with torch.no_grad():
-            return self.run_shrinking(model, beam, constants, steps, height)
+            return self._run_shrinking(model, beam, constants, steps, height)
 
-    def stepper(
-        self, model: Any, beam: BeamState, constants: SearchConstants
-    ) -> Callable[[BeamState], BeamState]:
-        """See `Search.stepper`; the step is traced where it can be."""
+    def _stepper(self, model, beam, constants):
         if not can_trace(model):
-            return super().stepper(model, beam, constants)
+            return super()._stepper(model, beam, constants)
         function = functools.partial(step, self, model)
         return traced(model, ("step", self.key), function, beam, constants)
 

@@ -91,14 +91,9 @@ def label_log_probs(logits: Tensor, labels: Tensor) -> Tensor:
 def map_batches(function: Callable[..., Any], batches: Iterable[Any]) -> Iterator[Any]:
     """Applies a function to batches as `map` does, on CPUs one a core at a time.
 
-    Most operations of a step are too small for two cores. A batch by itself has all of
-    them, and so has each batch on a GPU, with a `keras.distribution` or under
-    `torch.autocast`. Of more than one, at most `MAX_BATCHES` are in memory at a time,
-    each in a thread: scopes of the caller's thread, as `keras.device`, don't reach
-    them.
-
-    As many cores are taken as torch has threads, or `OMP_NUM_THREADS` says. Torch's
-    threads are shared out.
+    Most operations of a step are too small for two cores. As many are taken as torch
+    has threads, or `OMP_NUM_THREADS` says; torch's threads are shared out. Each batch
+    has a thread, which scopes of the caller's, as `keras.device`, don't reach.
     """
     batches = list(batches)
     workers = min(len(batches), _cores())
@@ -123,7 +118,7 @@ def map_batches(function: Callable[..., Any], batches: Iterable[Any]) -> Iterato
 
 
 def _cores():
-    """The number of batches to read at a time: 1 where there is another device."""
+    """The batches at a time: 1 with another device, a distribution or autocast."""
     if keras.backend.backend() == "torch":
         import torch
 

@@ -42,7 +42,7 @@ class Search:
         find: `__call__` of NumPy arrays, `(model, source, limits, steps, prefix=None)`,
             in as few programs as can be. Rows of the source after the last limit only
             pad the batch.
-        run: function `(model, beam, constants, steps)`, which returns the `BeamState`
+        _run: function `(model, beam, constants, steps)`, which returns the `BeamState`
             when all sentences are done, after `steps` at most.
         key: what two searches must share to run the same compiled program; of each
             penalty, only whether it is set.
@@ -53,7 +53,7 @@ class Search:
     map_structure: Callable[[Callable[..., Any], Any], Any]
     values_of: Callable[[Tensor], Any]
     find: Callable[..., Any]
-    run: Callable[..., BeamState]
+    _run: Callable[..., BeamState]
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class Search:
             prefix = ops.cast(prefix, "int32")
         constants = self._constants(source_ids, limits, steps, penalties)
         constants = constants._replace(memory=memory, prefix=prefix)
-        beam = self.run(model, self._initial(state, constants), constants, steps)
+        beam = self._run(model, self._initial(state, constants), constants, steps)
         scores, order = self.top_k(beam.done, self.beam_size)
         ids = ops.take_along_axis(beam.done_ids, order[..., None], axis=1)
         if (found := self.values_of(scores)) is not None:
@@ -218,22 +218,14 @@ class Search:
         """Returns the default maximum length for a source of `length` pieces."""
         return max(longest_translation(length), self.min_length)
 
-    def run_shrinking(
-        self,
-        model: Any,
-        beam: BeamState,
-        constants: SearchConstants,
-        steps: int,
-        height: Callable[[int, int], int],
-    ) -> BeamState:
-        """`run` where arrays have values: sentences that are done leave the batch.
+    def _run_shrinking(self, model, beam, constants, steps, height):
+        """`_run` where arrays have values: sentences that are done leave the batch.
 
-        `height` is a function of the numbers of sentences with live hypotheses and of
-        all that returns how many to keep.
+        `height` tells how many to keep, given how many are live and how many there are.
         """
         places = np.arange(len(beam.live))  # of the batch's sentences among all
         done_ids, done = beam.done_ids + 0, beam.done + 0  # copies
-        advance = self.stepper(model, beam, constants)
+        advance = self._stepper(model, beam, constants)
         for _ in range(steps):
             live = self.values_of(beam.live).max(axis=1) > LOW / 2
             if not live.any():
@@ -244,14 +236,12 @@ class Search:
                 chosen = np.argsort(~live, kind="stable")[:kept]
                 beam, constants = keep(self, chosen, beam, constants)
                 places = places[chosen]
-                advance = self.stepper(model, beam, constants)
+                advance = self._stepper(model, beam, constants)
             beam = advance(beam)
         done_ids[places], done[places] = beam.done_ids, beam.done
         return beam._replace(done_ids=done_ids, done=done)
 
-    def stepper(
-        self, model: Any, beam: BeamState, constants: SearchConstants
-    ) -> Callable[[BeamState], BeamState]:
+    def _stepper(self, model, beam, constants):
         """Returns the function that takes one step from a beam like this one."""
         return lambda beam: step(self, model, beam, constants)
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from zoo.decoding.beam_state import BeamState, SearchConstants
 from zoo.decoding.search import Search
 
 _SAME = """
@@ -87,15 +86,11 @@ class ArraySearch(Search):
             prefix = prefix[: len(source), :steps]
         return self(model, source, limits, steps, prefix)
 
-    def run(
-        self, model: Any, beam: BeamState, constants: SearchConstants, steps: int
-    ) -> BeamState:
-        """See `Search.run`."""
-
+    def _run(self, model, beam, constants, steps):
         def height(live, rows):
             return live if live <= _FULL * rows else rows
 
-        return self.run_shrinking(model, beam, constants, steps, height)
+        return self._run_shrinking(model, beam, constants, steps, height)
 
 
 def trim(ids: np.ndarray) -> np.ndarray:
