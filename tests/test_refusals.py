@@ -258,8 +258,7 @@ BAD = {Size: 0, Count: -1, Rate: 1.0, AboveZero: 0.0, ZeroOrAbove: -1.0}
 
 def annotated():
     for room in (layers, models):
-        for name in room.__all__:
-            cls = getattr(room, name)
+        for name, cls in vars(room).items():
             if name in ("AttentionCell", "ContextCell", "HardAttention"):  # of others
                 continue
             if isinstance(cls, type) and issubclass(cls, Configured):

@@ -21,7 +21,7 @@ def public_names(name):
         names = set(module.__all__)
     else:
         members = inspect.getmembers(module, callable)
-        names = {n for n, member in members if member.__module__ == name}
+        names = {n for n, member in members if member.__module__.startswith(name)}
     return {n for n in names if not n.startswith("_") and callable(getattr(module, n))}
 
 

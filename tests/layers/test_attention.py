@@ -163,6 +163,10 @@ def test_terms_too_large_for_float16_that_cancel_are_no_nan(policy, steps):
             lambda: LocalMonotonicAttention()(QUERY[:, 0], MEMORY),
             r"needs `position=`.*\(4, 6\)",
         ),
+        (
+            lambda: AdditiveAttention(3)(QUERY, MEMORY, noise=MASK),
+            "Only HardAttention takes `noise`.*for AdditiveAttention",
+        ),
         *(
             (
                 lambda wrong=wrong: AdditiveAttention(3)(QUERY, MEMORY, mask=wrong),

@@ -22,7 +22,7 @@ from zoo.layers import (
     logistic_2,
 )
 from zoo.layers.cells import lstm_states
-from zoo.layers.fast_loops.cell_loop import run_cell
+from zoo.layers.fast_loops.decoder_loop import run_cell
 
 RNG = np.random.default_rng(3)
 INPUTS = RNG.normal(size=(3, 6, 5)).astype("float32")

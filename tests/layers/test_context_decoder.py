@@ -12,6 +12,7 @@ from zoo.layers import (
     ContextDecoder,
     FixedContextDecoder,
     GRUCell,
+    MaxoutReadout,
 )
 
 RNG = np.random.default_rng(4)
@@ -100,3 +101,19 @@ def test_the_reset_gate_scales_the_context():
                 after=FIXED[b] @ after,
             )
             close(outputs[b, t], s)
+
+
+STATE, WORD, CONTEXT = (RNG.normal(size=(2, 3, n)).astype("float32") for n in (4, 5, 6))
+
+
+@pytest.mark.parametrize("use_bias", [True, False])
+def test_maxout_is_the_papers(use_bias):
+    layer = MaxoutReadout(7, use_bias=use_bias)
+    layer.build(STATE.shape, WORD.shape, CONTEXT.shape)
+    randomize(layer)
+    weights = reference.named(layer)
+    got = layer(STATE, WORD, CONTEXT)
+    for b, t in np.ndindex(2, 3):
+        wanted = reference.maxout(STATE[b, t], WORD[b, t], CONTEXT[b, t], weights)
+        close(got[b, t], wanted)
+    close(layer(STATE[:, 1], WORD[:, 1], CONTEXT[:, 1]), got[:, 1])

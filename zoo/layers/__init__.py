@@ -20,13 +20,13 @@ from zoo.layers.context_decoder import (
     ContextCell,
     ContextDecoder,
     FixedContextDecoder,
+    MaxoutReadout,
 )
 from zoo.layers.hard_attention import HardAttention
 from zoo.layers.image_encoder import ImageEncoder
 from zoo.layers.local_attention import LocalMonotonicAttention, LocalPredictiveAttention
 from zoo.layers.lstmn_cell import LSTMNCell
 from zoo.layers.lstmn_stack import LSTMN
-from zoo.layers.readout import MaxoutReadout
 from zoo.layers.recurrent import RecurrentStack
 from zoo.layers.scores import (
     AdditiveScore,
@@ -42,40 +42,3 @@ from zoo.layers.transformer_layers import (
     TransformerEncoderLayer,
     sinusoids,
 )
-
-__all__ = [
-    "AdditiveAttention",
-    "AdditiveScore",
-    "Attention",
-    "AttentionCell",
-    "AttentionDecoder",
-    "ConcatAttention",
-    "ConcatScore",
-    "ContextCell",
-    "ContextDecoder",
-    "DotScore",
-    "FixedContextDecoder",
-    "GRUCell",
-    "GeneralScore",
-    "HardAttention",
-    "ImageEncoder",
-    "LSTMCell",
-    "LSTMN",
-    "LSTMNCell",
-    "LocalMonotonicAttention",
-    "LocalPredictiveAttention",
-    "LocationAttention",
-    "MaxoutReadout",
-    "MultiHeadAttention",
-    "MultiplicativeAttention",
-    "PerGate",
-    "RecurrentStack",
-    "ScaledDotScore",
-    "Score",
-    "SimpleRNNCell",
-    "TransformerDecoderLayer",
-    "TransformerEncoderLayer",
-    "logistic_1",
-    "logistic_2",
-    "sinusoids",
-]

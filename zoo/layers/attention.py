@@ -45,9 +45,6 @@ class MemoryLayer(ConfiguredLayer):
             kwargs["memory_mask"] = mask
         return super().__call__(*args, **kwargs)
 
-    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
-        return previous_mask, None
-
 
 class Attention(MemoryLayer):
     """Base class of the attention layers.
@@ -65,6 +62,7 @@ class Attention(MemoryLayer):
         keys: `project(memory)`, if already computed. Masked positions of the memory
             must then be finite; otherwise they may be NaN.
         position: target positions, used by `LocalMonotonicAttention` only.
+        noise: for `HardAttention` only.
 
     Returns:
         `context` `(B[, T], d_m)` and `weights` `(B[, T], S)`. Weights are exactly 0
@@ -72,10 +70,12 @@ class Attention(MemoryLayer):
         carries the query's Keras mask, if it has one.
 
     Raises:
-        ValueError: for a query, memory or mask of another shape.
+        ValueError: for a query, memory or mask of another shape; for noise, if this is
+            no `HardAttention`.
     """
 
     needs_position = False
+    takes_noise = False
 
     def project(self, memory: Tensor) -> Tensor:
         """Keys `(B, S, k)` of `memory`, to be computed once and passed as `keys=`."""
@@ -88,8 +88,14 @@ class Attention(MemoryLayer):
         memory_mask: Tensor | None = None,
         keys: Tensor | None = None,
         position: Tensor | None = None,
+        noise: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         single = len(query.shape) == 2
+        if noise is not None and not self.takes_noise:
+            raise ValueError(
+                "Only HardAttention takes `noise`. Received: noise for "
+                f"{type(self).__name__}"
+            )
         if single and position is None and self.needs_position:
             raise ValueError(
                 f"{type(self).__name__} needs `position=` (the target position) with a "
@@ -97,9 +103,11 @@ class Attention(MemoryLayer):
             )
         if single:
             query = ops.expand_dims(query, 1)
+            noise = None if noise is None else ops.expand_dims(noise, 1)
+        options = {"noise": noise} if self.takes_noise else {}
         mask = read_mask(memory_mask, memory)
         memory, keys = with_keys(self, memory, mask, keys)
-        context, weights = self.attend(query, memory, mask, keys, position)
+        context, weights = self.attend(query, memory, mask, keys, position, **options)
         context = ops.cast(context, self.compute_dtype)
         weights = ops.cast(weights, self.compute_dtype)
         if single:

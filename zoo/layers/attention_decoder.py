@@ -1,5 +1,6 @@
 """Recurrent decoders with attention: their base classes, and Luong et al. 2015's."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from zoo.layers.configured import Initializer, Size, add_variable
 from zoo.layers.fast_loops.decoder_loop import run_decoder
 from zoo.layers.functional import (
     cast_weights,
+    columns,
     flatten_leading,
     join,
     linear,
@@ -78,17 +80,17 @@ class DecoderCell(MemoryLayer):
         `one_query_per_source` says that R = B; the query then may be `(B, T, d)` too.
         """
         alone = query.shape[0] is not None and query.shape[0] == memory.shape[0]
-        if one_query_per_source or alone:
-            return self.attention(
-                query, memory, mask=mask, keys=keys, position=position, **options
-            )
-        batch, length = ops.shape(memory)[0], ops.shape(memory)[1]
-        query = ops.reshape(query, (batch, -1, query.shape[-1]))
-        position = ops.reshape(position, (batch, -1))
+        alone = alone or one_query_per_source
+        if not alone:
+            batch = ops.shape(memory)[0]
+            query = ops.reshape(query, (batch, -1, query.shape[-1]))
+            position = ops.reshape(position, (batch, -1))
         context, weights = self.attention(
-            query, memory, mask=mask, keys=keys, position=position
+            query, memory, mask=mask, keys=keys, position=position, **options
         )
-        return flatten_leading(context), ops.reshape(weights, (-1, length))
+        if alone:
+            return context, weights
+        return flatten_leading(context), flatten_leading(weights)
 
     def split_states(self, states: list[Tensor]) -> list[list[Tensor]]:
         """Each cell's own states, from the flat list's front."""
@@ -109,31 +111,44 @@ class Decoder(MemoryLayer):
             self.cell.build((inputs_shape[0], inputs_shape[-1]), memory_shape)
         self.built = True
 
-    def prepare(
-        self, inputs: Tensor, memory: Tensor, mask: Any, states: Any, keys: Any
-    ) -> tuple[list[Tensor], tuple]:
-        """The first states, and memory, mask and keys as the cell takes them."""
-        mask = read_mask(mask, memory)
-        memory, keys = with_keys(self.cell.attention, memory, mask, keys)
-        states = self.cell.get_initial_state(ops.shape(inputs)[0], states)
-        return states, (memory, mask, keys)
-
-    def run(
+    def call(
         self,
-        step: Callable[..., tuple],
         inputs: Tensor,
-        state: Any,
-        *arguments: Any,
-        **options: Any,
-    ) -> tuple[Tensor, Any, Any]:
-        """Runs a custom step; see `run_decoder`."""
-        inputs = ops.cast(inputs, self.compute_dtype)
-        return run_decoder(self.cell, step, inputs, state, *arguments, **options)
+        memory: Tensor,
+        memory_mask: Tensor | None = None,
+        initial_states: list[Tensor] | None = None,
+        keys: Tensor | None = None,
+        training: bool = False,
+        noise: Tensor | None = None,
+    ) -> tuple:
+        cell, mask = self.cell, read_mask(memory_mask, memory)
+        memory, keys = with_keys(cell.attention, memory, mask, keys)
 
-    def state_shapes(self, batch: Any) -> list[Shape]:
-        """The shapes of the final states."""
-        sizes = [size for cell in self.cell.cells for size in as_list(cell.state_size)]
-        return [*((batch, int(size)) for size in sizes), (batch,)]
+        def step(view, x, states):
+            found = type(cell).call(view, x, states, memory, mask, keys)
+            *outputs, alignment, states = found
+            return join(*outputs), states, alignment
+
+        states = cell.get_initial_state(ops.shape(inputs)[0], initial_states)
+        outputs, states, alignments = self.run(
+            step, inputs, states, training, True, noise
+        )
+        if not cell.input_feeding:  # one step has taken all
+            states[-1] = states[-1] + ops.shape(inputs)[1] - 1
+        ends = itertools.accumulate(cell.output_sizes(memory.shape[-1]), initial=0)
+        parts = [columns(outputs, *pair) for pair in itertools.pairwise(ends)]
+        return *parts, states, alignments
+
+    def run(self, step: Callable, *arguments: Any, **options: Any) -> tuple:
+        """Runs a custom step; see `run_decoder`."""
+        return run_decoder(self.cell, step, *arguments, **options)
+
+    def compute_output_shape(self, inputs_shape: Shape, memory_shape: Shape) -> Any:
+        batch, time, _ = inputs_shape
+        sizes = self.cell.output_sizes(memory_shape[-1])
+        states = [(batch, *x.shape[1:]) for x in self.cell.get_initial_state(1)]
+        outputs = [(batch, time, size) for size in sizes]
+        return *outputs, states, (batch, time, memory_shape[1])
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -275,6 +290,10 @@ class AttentionCell(DecoderCell):
         fed = [output] if self.input_feeding else []
         return output, alignment, [*cells, *fed, position + 1]
 
+    def output_sizes(self, memory_size: int) -> tuple[int, ...]:
+        """The size of the output."""
+        return (self.units or memory_size,)
+
     def combine(
         self, context: Tensor, hidden: Tensor, product: Callable | None = None
     ) -> Tensor:
@@ -307,6 +326,7 @@ class AttentionDecoder(Decoder):
             mask by default.
         initial_states: flat list of the cells' states; zeros by default.
         keys: the attention's `project(memory)`, if it is at hand already.
+        noise: `(B, T, S + 1)`, for `HardAttention`.
 
     Returns:
         `(outputs, states, alignments)`: `(B, T, units)`, the final flat list of
@@ -328,31 +348,3 @@ class AttentionDecoder(Decoder):
     def __init__(self, cell: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.configure(locals())
-
-    def call(
-        self,
-        inputs: Tensor,
-        memory: Tensor,
-        memory_mask: Tensor | None = None,
-        initial_states: list[Tensor] | None = None,
-        keys: Tensor | None = None,
-        training: bool = False,
-    ) -> tuple:
-        states, source = self.prepare(inputs, memory, memory_mask, initial_states, keys)
-
-        def step(view, x, states):
-            output, alignment, states = AttentionCell.call(view, x, states, *source)
-            return output, states, alignment
-
-        outputs, states, alignments = self.run(step, inputs, states, training, True)
-        if not self.cell.input_feeding:  # one step has taken all
-            states[-1] = states[-1] + ops.shape(inputs)[1] - 1
-        return outputs, states, alignments
-
-    def compute_output_shape(self, inputs_shape: Shape, memory_shape: Shape) -> Any:
-        lead = tuple(inputs_shape[:2])
-        *states, position = self.state_shapes(lead[0])
-        if self.cell.input_feeding:
-            states.append((lead[0], self.cell.units))
-        outputs = (*lead, self.cell.units)
-        return outputs, [*states, position], (*lead, memory_shape[1])

@@ -200,4 +200,6 @@ class DrawnInFloat32:
 
 
 class ConfiguredLayer(Configured, DrawnInFloat32, keras.layers.Layer):
-    """A layer whose config is its constructor's arguments."""
+    """A layer with such a config; its first output has its first input's Keras mask."""
+
+    supports_masking = True

@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.layers.attention import Attention, weighted_sum, with_keys
+from zoo.layers.attention import Attention, weighted_sum
 from zoo.layers.configured import Rate, instance
 
 
@@ -47,6 +47,8 @@ class HardAttention(Attention):
         [0.0, 0.0, 0.0, 0.0, 1.0]
     """
 
+    takes_noise = True
+
     def __init__(
         self,
         attention: Annotated[Any, instance(Attention)],
@@ -55,6 +57,7 @@ class HardAttention(Attention):
     ) -> None:
         super().__init__(**kwargs)
         self.configure(locals())
+        self.needs_position = attention.needs_position
 
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         if not self.attention.built:
@@ -79,25 +82,20 @@ class HardAttention(Attention):
         coin = ops.cast(coin >= self.soft_share, "float32")
         return ops.concatenate([gumbel, coin], axis=-1)
 
-    def call(
+    def attend(
         self,
         query: Tensor,
         memory: Tensor,
-        memory_mask: Tensor | None = None,
-        keys: Tensor | None = None,
-        position: Tensor | None = None,
+        mask: Any,
+        keys: Any,
+        position: Any,
         noise: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        memory, keys = with_keys(self, memory, memory_mask, keys)
         _, alpha = self.attention(
-            query, memory, mask=memory_mask, keys=keys, position=position
+            query, memory, mask=mask, keys=keys, position=position
         )
         weights = choose(alpha, noise)
-        single = len(query.shape) == 2
-        context = weighted_sum(
-            weights[:, None] if single else weights, ops.cast(memory, weights.dtype)
-        )
-        return (context[:, 0] if single else context), weights
+        return weighted_sum(weights, ops.cast(memory, weights.dtype)), weights
 
 
 def choose(alpha: Tensor, noise: Tensor | None = None) -> Tensor:

@@ -7,11 +7,18 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.layers.attention import weighted_sum
-from zoo.layers.configured import ConfiguredLayer, Initializer, Size, clone_initializer
+from zoo.layers.configured import (
+    ConfiguredLayer,
+    Initializer,
+    Size,
+    add_variable,
+    clone_initializer,
+)
 from zoo.layers.functional import (
     cast_weights,
     columns,
     flatten_leading,
+    join,
     linear,
     masked_softmax,
     scan,
@@ -98,12 +105,12 @@ class LSTMNCell(ConfiguredLayer):
     def build(self, inputs_shape: Shape, skip: int = 0) -> None:
         """Makes the weights; the attention's query ignores the last `skip` inputs."""
         size, n = inputs_shape[-1], self.units
-        self.query_size = size - skip
+        self.query_size = asked = size - skip
         shapes = {
             "kernel": (size, 4 * n),
             "recurrent_kernel": (n, 4 * n),
             "W_h": (n, n),
-            "W_x": (self.query_size, n),
+            "W_x": (asked, n),
             "W_htilde": (n, n),
             "v": (n,),
         }
@@ -112,19 +119,15 @@ class LSTMNCell(ConfiguredLayer):
         if self.fusion == "shallow":
             shapes |= {"W_q": (n, n), "context_kernel": (n, 4 * n)}
         if self.fusion == "deep":
-            shapes |= {"W_xgamma": (self.query_size, n), "W_gammatilde": (n, n)}
+            shapes |= {"W_xgamma": (asked, n), "W_gammatilde": (n, n)}
             shapes["W_r"] = (n + size, n)
+        draw = self.kernel_initializer
         for name, shape in shapes.items():
-            draw = clone_initializer(self.kernel_initializer)
-            draw = draw if len(shape) == 2 else _as_column(draw)
-            setattr(self, name, self.add_weight(shape, draw, name=name))
-        self.bias = self.add_weight((4 * n,), self._bias, name="bias")
+            add_variable(self, name, shape, draw if shape[1:] else _as_column(draw))
+        add_variable(self, "bias", (4 * n,), _forget_gate_open)
         if self.fusion == "deep":
-            self.b_r = self.add_weight((n,), "zeros", name="b_r")
+            add_variable(self, "b_r", (n,), "zeros")
         self.built = True
-
-    def _bias(self, shape, dtype=None):
-        return ops.cast(ops.arange(shape[0]) // self.units == 1, dtype)  # f's
 
     def _cast(self, name):
         return cast_weights(getattr(self, name), self.compute_dtype)
@@ -159,14 +162,14 @@ class LSTMNCell(ConfiguredLayer):
         self, batch_size: int, length: int, initial: Any = None
     ) -> LSTMNState:
         """Room for `length` steps behind slot 0, `initial`'s `[h, c]` or zeros."""
-        dtype, n = self.compute_dtype, self.units
-        zeros = ops.zeros((batch_size, n), dtype=dtype)
+        dtype = self.compute_dtype
+        zeros = ops.zeros((batch_size, self.units), dtype=dtype)
         h, c = (ops.cast(s, dtype) for s in initial) if initial else (zeros, zeros)
         slots = ops.arange(length + 1, dtype="int32")[None]
         seen = ops.cast(ops.tile(slots == 0, (batch_size, 1)), dtype)
-        tape = self._slot(h, c) * seen[..., None]
         gamma = [zeros] if self.fusion == "deep" else []
         position = ops.zeros((batch_size,), dtype="int32")
+        tape = self._slot(h, c) * seen[..., None]
         return LSTMNState(tape, seen, h, c, zeros, gamma, position)
 
     def _slot(self, h, c):
@@ -264,22 +267,19 @@ class LSTMNCell(ConfiguredLayer):
         weights if wanted, or None; the last real step's.
         """
         x, n = self.project(inputs), self.units
-        size, width = ops.shape(x)[:2], x.shape[-1]
-        flags = [
-            ops.cast(ops.convert_to_tensor(flag), x.dtype)[..., None]
-            for flag in (mask, starts)
-            if flag is not None
-        ]
+        width = x.shape[-1]
 
         def step(row, state):
             keep = None if mask is None else row[:, width : width + 1] > 0
             begins = None if starts is None else row[:, -1:] > 0
             *found, state = self.advance(row[:, :width], state, source, keep, begins)
-            found = ops.concatenate(found[: 2 + return_weights], axis=-1)
+            found = join(*found[: 2 + return_weights])
             return (found if keep is None else ops.where(keep, found, 0.0)), state
 
-        rows = ops.concatenate([x, *flags], axis=-1)
-        outputs, state = scan(step, rows, self.make_states(*size, initial))
+        flags = [flag for flag in (mask, starts) if flag is not None]
+        rows = join(x, *(ops.cast(flag, x.dtype)[..., None] for flag in flags))
+        states = self.make_states(*ops.shape(x)[:2], initial)
+        outputs, state = scan(step, rows, states)
         h, c = columns(outputs, 0, n), columns(outputs, n, 2 * n)
         weights = outputs[..., 2 * n :] if return_weights else None
         return h, c, weights, [state.h, state.c]
@@ -292,6 +292,12 @@ def _start_anew(state, starts, slots):
     return state._replace(seen=seen, htilde=ops.where(starts, 0.0, state.htilde))
 
 
+def _forget_gate_open(shape, dtype=None):
+    """The initial bias of i, f, ĉ and o: 1 for f, else 0."""
+    return ops.cast(ops.arange(shape[0]) // (shape[0] // 4) == 1, dtype)
+
+
 def _as_column(initializer):
     """Draws a vector as a matrix with one column: fans are counted so."""
+    initializer = clone_initializer(initializer)
     return lambda shape, dtype=None: initializer((*shape, 1), dtype=dtype)[..., 0]

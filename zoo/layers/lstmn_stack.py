@@ -70,7 +70,6 @@ class LSTMN(ConfiguredLayer):
     ) -> None:
         super().__init__(**kwargs)
         self.configure(locals())
-        self.supports_masking = True
         self.cells = [
             LSTMNCell(
                 units,
@@ -134,19 +133,24 @@ class LSTMN(ConfiguredLayer):
                 f"Received: fusion={self.fusion!r}, {'no' if source is None else 'a'} "
                 f"source and {'no' if starts is None else 'some'} starts"
             )
-        inputs = ops.cast(inputs, self.compute_dtype)
-        x, tapes, states, weights = inputs, [], [], None
-        firsts = initial_states or [None] * self.num_layers
-        for index, (cell, initial) in enumerate(zip(self.cells, firsts, strict=True)):
-            memory, top = source and source[index], cell is self.cells[-1]
-            x = self.drop(x, training=training)
-            h, c, weights, last = cell.run(
-                x, mask, initial, memory, starts, return_weights and top
-            )
-            tapes.append((h, c))
-            states.append(last)
+
+        def run(cell, x, initial, source):
+            x, wanted = self.drop(x, training=training), cell is self.cells[-1]
+            return cell.run(x, mask, initial, source, starts, wanted and return_weights)
+
+        h, c, weights, states = self._each(run, inputs, initial_states, source)
+        return list(zip(h, c, strict=True)), weights[-1], states
+
+    def _each(self, run, inputs, states, source):
+        """What `run(cell, x, state, source)` gives for each layer, as lists."""
+        states, source = (x or [None] * self.num_layers for x in (states, source))
+        x = inputs = ops.cast(inputs, self.compute_dtype)
+        found = []
+        for cell, *given in zip(self.cells, states, source, strict=True):
+            h, *others = run(cell, x, *given)
+            found.append((h, *others))
             x = ops.concatenate([h, inputs], axis=-1)  # the skip connection
-        return tapes, weights, states
+        return map(list, zip(*found, strict=True))
 
     def intra_attention(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
         """Computes the top layer's weights on its own past, without fusion.
@@ -178,21 +182,15 @@ class LSTMN(ConfiguredLayer):
         Returns `(h of the top layer, its weights, states)`; h is NaN where the states
         have no room left.
         """
-        inputs = ops.cast(inputs, self.compute_dtype)
-        x, new_states = inputs, []
-        for index, cell in enumerate(self.cells):
-            h, _, weights, state = cell.advance(
-                cell.project(x), states[index], source and source[index], starts=starts
-            )
-            new_states.append(state)
-            x = ops.concatenate([h, inputs], axis=-1)  # the skip connection
+
+        def advance(cell, x, state, source):
+            return cell.advance(cell.project(x), state, source, starts=starts)
+
         room = states[0].position + 1 < ops.shape(states[0].tape)[1]
-        return ops.where(room[:, None], h, float("nan")), weights, new_states
+        h, _, weights, states = self._each(advance, inputs, states, source)
+        return ops.where(room[:, None], h[-1], float("nan")), weights[-1], states
 
     def compute_output_shape(self, inputs_shape: Shape) -> Any:
         state = (inputs_shape[0], self.units)
         states = [[state, state] for _ in range(self.num_layers)]
         return (*inputs_shape[:2], self.units), states
-
-    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
-        return previous_mask, None

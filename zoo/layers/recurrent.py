@@ -14,7 +14,7 @@ from zoo.layers.configured import (
     Size,
     clone_initializer,
 )
-from zoo.layers.fast_loops.cell_loop import run_cell
+from zoo.layers.fast_loops.decoder_loop import run_cell
 from zoo.layers.functional import join, read_mask
 
 CELLS = {"lstm": LSTMCell, "gru": GRUCell, "rnn": SimpleRNNCell}
@@ -94,7 +94,6 @@ class RecurrentStack(ConfiguredLayer):
             )
         if recurrent_initializer is None:
             self.recurrent_initializer = self.kernel_initializer
-        self.supports_masking = True
         names = ("forward", "backward") if bidirectional else (cell,)
         options: dict[str, Any] = {}
         options |= {"unit_forget_bias": False} if cell == "lstm" else {}
@@ -167,6 +166,3 @@ class RecurrentStack(ConfiguredLayer):
         count = 2 if self.cell == "lstm" else 1
         states = [[state] * count for _ in range(self.num_layers)]
         return (*inputs_shape[:2], self.units), states
-
-    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
-        return previous_mask, None

@@ -30,9 +30,6 @@ class Score(ConfiguredLayer):
     `(B, T, S)` or `(B, T, W)`.
     """
 
-    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
-        return previous_mask
-
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         self.built = True
 

@@ -190,7 +190,6 @@ class _TransformerLayer(ConfiguredLayer):
     ) -> None:
         super().__init__(**kwargs)
         self.configure(locals())
-        self.supports_masking = True
         self.drop = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
         policy = self.dtype_policy
         for name in self.names[:-1]:

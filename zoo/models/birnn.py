@@ -8,7 +8,7 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.ids import PAD_ID, UNKNOWN_ID
 from zoo.layers.configured import AboveZero, Count, Rate, Size
-from zoo.layers.fast_loops.cell_loop import run_cell
+from zoo.layers.fast_loops.decoder_loop import run_cell
 from zoo.layers.functional import gather_rows, read_mask
 from zoo.layers.recurrent import CELLS
 from zoo.models.backbone import Backbone

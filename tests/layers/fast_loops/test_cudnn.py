@@ -11,9 +11,9 @@ from zoo.layers import (
     LSTMCell,
     RecurrentStack,
 )
-from zoo.layers.fast_loops import cell_loop as cells_module
-from zoo.layers.fast_loops.cell_loop import run_cell
+from zoo.layers.fast_loops import decoder_loop as cells_module
 from zoo.layers.fast_loops.cudnn import has_cudnn, run_lstm
+from zoo.layers.fast_loops.decoder_loop import run_cell
 
 RNG = np.random.default_rng(5)
 

@@ -22,7 +22,7 @@ from tools.bench.gpu import READY
 from tools.bench.workers.train import Clock, Done
 from zoo import layers
 from zoo.decoding import BeamSearch, search_ids
-from zoo.layers.fast_loops import cell_loop as cells
+from zoo.layers.fast_loops import decoder_loop as cells
 from zoo.layers.fast_loops.cudnn import has_cudnn, run_lstm
 from zoo.models import Luong, LuongTranslator, Transformer, TransformerTranslator
 from zoo.training import PairBatches, compile_for_training, tune_process
