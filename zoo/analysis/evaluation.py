@@ -126,15 +126,7 @@ def worst_translations(
 ) -> list[Example]:
     """Returns the translations with the lowest sentence chrF, for a model's card.
 
-    Args:
-        sources: the source sentences.
-        references: one or more references for each source.
-        texts: the translations.
-        count: how many to return.
-
-    Returns:
-        The worst translations, worst first, as dicts of "source", "reference" (the
-        closest one) and "output".
+    They are worst first, with the closest of their one or more references each.
 
     Example:
         >>> worst_translations(["a", "b"], [["x y"], ["u v"]], ["x y", "w"], count=1)
@@ -156,14 +148,8 @@ def worst_tags(
 ) -> list[Example]:
     """Returns the sentences with the most wrong tags, for a model's card.
 
-    Args:
-        predicted: (word, tag) pairs, as `BiRNNTagger.tag` returns them.
-        tags: the correct tags of each sentence.
-        count: how many to return.
-
-    Returns:
-        Dicts of "source" (the words), "reference" (the wrongly tagged words with their
-        correct tags) and "output" (the same words with the predicted tags).
+    Of these, "reference" and "output" have the wrongly tagged words alone; see
+    `tag_accuracy` for the arguments.
 
     Example:
         >>> worst_tags([[("a", "DET"), ("dog", "VERB")]], [["DET", "NOUN"]])
@@ -187,31 +173,18 @@ def worst_continuations(
 ) -> list[Example]:
     """Returns a language model's worst continuations, for its card.
 
-    The worst have the smallest share of distinct known words. Texts that the model ends
-    at once, and texts with no words left to continue, are skipped.
-
-    Args:
-        model: a `zoo.models.RecurrentCausalLM`.
-        texts: the texts.
-        words: how many words of each text the model is given.
-        count: how many to return.
-
-    Returns:
-        Dicts of "source" (the prompt), "reference" (how the text continues) and
-        "output" (how the model continues it).
+    The model continues the first `words` of each text. The worst have the smallest
+    share of distinct known words. Texts that the model ends at once, and texts with no
+    words left to continue, are skipped.
     """
-    long_enough = [text.split() for text in texts]
-    long_enough = [row for row in long_enough if len(row) > words]
-    prompts = [" ".join(row[:words]) for row in long_enough]
+    rows = [row for row in map(str.split, texts) if len(row) > words]
+    prompts = [" ".join(row[:words]) for row in rows]
     scored = []
-    for row, prompt, text in zip(
-        long_enough, prompts, model.generate(prompts), strict=True
-    ):
-        if not (continuation := text.split()[words:]):
-            continue
-        good = len(set(continuation) - {"<unk>"}) / len(continuation)
-        example = {"source": prompt, "reference": " ".join(row[words:])}
-        scored.append((good, {**example, "output": " ".join(continuation)}))
+    for row, prompt, text in zip(rows, prompts, model.generate(prompts), strict=True):
+        if continuation := text.split()[words:]:
+            good = len(set(continuation) - {"<unk>"}) / len(continuation)
+            example = {"source": prompt, "reference": " ".join(row[words:])}
+            scored.append((good, {**example, "output": " ".join(continuation)}))
     return _worst(scored, count)
 
 
@@ -247,9 +220,7 @@ def tag_accuracy(
 def worst_classes(task: Any, count: int = 3) -> list[Example]:
     """Returns the treebank's test sentences that a classifier gets wrong, surest first.
 
-    Args:
-        task: see `sst_accuracy`.
-        count: maximum number of sentences.
+    See `sst_accuracy` for the task.
     """
     from zoo.data.word_corpora import load_sst
 
@@ -258,10 +229,10 @@ def worst_classes(task: Any, count: int = 3) -> list[Example]:
     found = task.classify(data.texts, return_details=True)
     scored = []
     for record, label in zip(found, data.labels, strict=True):
-        example = {"source": record.text, "reference": names[label]}
-        example["output"] = record.label
+        right = {"source": record.text, "reference": names[label]}
         if record.label != names[label]:
-            scored.append((-record.probabilities[record.label], example))
+            sure = record.probabilities[record.label]
+            scored.append((-sure, {**right, "output": record.label}))
     return _worst(scored, count)
 
 

@@ -97,11 +97,8 @@ class TranslatorPreprocessor(TranslationText, keras_hub.models.Seq2SeqLMPreproce
         source, target = _columns(x, "source", "target", y, sample_weight)
         source, single = read_texts(source, "source")
         target, _ = read_texts(target, "target")
-        _check_counts(source, target)
-        rows = self.encode(source)
-        inputs = {"source_ids": pad_rows(rows, self.source_length)}
-        rows = self.encode_targets(target)
-        return _training_arrays(inputs, rows, self.target_length, single)
+        ids = pad_rows(self.encode(source), self.source_length)
+        return _training_arrays({"source_ids": ids}, self, target, single)
 
     # === KerasHub's generate ===
     def generate_preprocess(
@@ -176,17 +173,15 @@ def _columns(x, first, second, y, sample_weight):
     return x[first], x[second]
 
 
-def _check_counts(first, second):
-    if len(first) != len(second):
-        raise ValueError(
-            "Both columns must hold equally many. "
-            f"Received: {len(first)} and {len(second)}"
-        )
-
-
-def _training_arrays(inputs, rows, length, single):
+def _training_arrays(inputs, preprocessor, targets, single):
     """`(x, y, sample_weight)`, without a batch axis for a single text."""
-    target_ids, y, weights = framed(rows, START_ID, END_ID, length)
+    [count] = map(len, inputs.values())
+    if count != len(targets):
+        raise ValueError(
+            f"Both columns must hold equally many. Received: {count} and {len(targets)}"
+        )
+    rows = preprocessor.encode_targets(targets)
+    target_ids, y, weights = framed(rows, START_ID, END_ID, preprocessor.target_length)
     arrays = {**inputs, "target_ids": target_ids}, y, weights
     return keras.tree.map_structure(lambda x: x[0], arrays) if single else arrays
 
@@ -249,9 +244,7 @@ class CaptionPreprocessor(CaptionText, keras_hub.models.Preprocessor):
         images, captions = _columns(x, "image", "caption", y, sample_weight)
         images, single = self.images(images)
         texts, _ = read_texts(captions, "caption")
-        _check_counts(images, texts)
-        rows = self.encode_targets(texts)
-        return _training_arrays({"images": images}, rows, self.target_length, single)
+        return _training_arrays({"images": images}, self, texts, single)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments, without the tokenizer."""
