@@ -9,8 +9,6 @@ from zoo.analysis.alignment_plot import (
     FOCUS_KEY,
     SHARE_KEY,
     WINDOW_KEY,
-    fade,
-    smoothed,
 )
 from zoo.decoding import Caption, Translation
 
@@ -202,26 +200,15 @@ def test_pictures_stand_in_columns_without_overlap():
 
 
 def test_what_has_attention_stays_clear():
-    image = (IMAGE / 255.0).repeat(4, axis=0).repeat(4, axis=1)
-    weights = np.zeros((4, 6))
-    weights[1, 4] = 1.0
-    faded = fade(image, weights)
-    height, width = image.shape[:2]
-    clear = faded[int(1.5 * height / 4), int(4.5 * width / 6)]
-    assert np.allclose(clear, 120 / 255, atol=0.02)
-    assert faded[-1, 0].min() > 0.8  # nearly white
-    even = fade(image, np.full((4, 6), 1 / 24))
-    assert np.abs(even - image)[20:-20, 20:-20].max() < 0.06
-
-
-def test_smoothing_keeps_sums_and_centres():
-    weights = np.random.default_rng(0).dirichlet(np.ones(24)).reshape(4, 6)
-    large = smoothed(weights, 40, 60)
-    assert large.sum() == pytest.approx(1.0) and (large >= 0).all()
-    one = np.zeros((4, 6))
-    one[1, 4] = 1.0
-    peak = np.unravel_index(smoothed(one, 40, 60).argmax(), (40, 60))
-    assert peak[0] in (14, 15) and peak[1] in (44, 45)
+    _, axes, *_ = plots.plot_caption(caption()).axes
+    image, white = axes.images
+    assert (image.get_array() == IMAGE).all()
+    assert image.get_extent() == white.get_extent()
+    cover = white.get_array()[..., 3]  # how white a place becomes
+    assert cover[1, 4] == 0 and np.sort(cover.ravel())[1] > 0.7
+    even = caption(["▁a"])
+    even.alignment[:] = 1 / 24
+    assert plots.plot_caption(even).axes[1].images[1].get_array()[..., 3].max() == 0
 
 
 def test_grey_images_and_empty_captions():

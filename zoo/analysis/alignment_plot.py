@@ -209,7 +209,6 @@ def _add_legend(figure, records):
 
 # === Captions ===
 _SIDE, _LABEL = 1.3, 0.24  # inches: of a picture, of its word
-_PIXELS = 240  # of a picture's longer side
 _DIM = 0.72  # how far a place without attention fades into white
 _LONGEST_WORD = 16  # characters of a label
 SHARE_KEY = "% = attention at the clearest place"
@@ -220,10 +219,9 @@ def plot_caption(caption: Any, title: str = "") -> Any:
 
     The first picture is the image; in the others, one for each word, a place is the
     clearer the more attention it has, and what has none fades. A word's attention is
-    the mean of its pieces'. The weights of the grid are enlarged to the image and
-    smoothed by a Gaussian of half a place; each picture's clearest place is its highest
-    weight, which stands beside the word in percent, as the line below the pictures
-    says.
+    the mean of its pieces', smoothed between the places of the grid; each picture's
+    clearest place is its highest weight, which stands beside the word in percent, as
+    the line below the pictures says.
 
     Args:
         caption: a `zoo.decoding.Caption`.
@@ -242,30 +240,23 @@ def plot_caption(caption: Any, title: str = "") -> Any:
             "What is drawn is a zoo.decoding.Caption, which `caption` gives with "
             f"return_details=True. Received: {type(caption).__name__}"
         )
-    record = caption.merge_words()
-    image = _enlarged(record.image)
-    height, width = image.shape[:2]
-    shape, count = height / width, len(record.tokens) + 1
-    # The figure is twice as wide as high, about.
-    columns = min(count, max(1, round(math.sqrt(2 * count * (shape + 0.2)))))
-    rows = math.ceil(count / columns)
-    pictures = [("", image)]
-    tokens = labels(record.tokens)
-    for token, weights in zip(tokens, np.asarray(record.alignment), strict=True):
-        text = (
-            f"{shortened(token, _LONGEST_WORD)}  {100 * float(np.max(weights)):.0f} %"
+    record, shape = caption.merge_words(), np.shape(caption.image)
+    if len(shape) != 3 or shape[-1] not in (1, 3):
+        raise ValueError(
+            "the caption's image must have 1 or 3 channels to be drawn. "
+            f"Received: a shape of {shape}"
         )
-        pictures.append((text, fade(image, weights)))
-    side = _SIDE * math.sqrt(1 / shape), _SIDE * math.sqrt(shape)
-    size = max(columns * side[0], 1.9), rows * (side[1] + _LABEL) + 2 * _LABEL
-    figure = new_figure(*size, layout="compressed")
-    grid = figure.subplots(rows, columns, squeeze=False)
-    for axes, (text, picture) in zip(grid.flat, pictures, strict=False):
-        axes.imshow(picture, interpolation="bilinear")
+    count = len(record.tokens) + 1
+    figure, grid = _panels(shape[0] / shape[1], count)
+    for axes in grid:
+        axes.imshow(np.broadcast_to(record.image, (*shape[:2], 3)))
         axes.set(xticks=[], yticks=[])
+    for axes, token, weights in zip(
+        grid[1:], labels(record.tokens), np.asarray(record.alignment), strict=True
+    ):
+        text = f"{shortened(token, _LONGEST_WORD)}  {100 * float(weights.max()):.0f} %"
         draw_plainly(axes.set_title(text, size=8, pad=3))
-    for axes in figure.axes[count:]:
-        axes.remove()
+        _fade(axes, weights)
     left = {"x": 0, "ha": "left"}
     if title:
         draw_plainly(figure.suptitle(title, size=9, **left))
@@ -274,42 +265,24 @@ def plot_caption(caption: Any, title: str = "") -> Any:
     return figure
 
 
-def _enlarged(image):
-    """An image of bytes as RGB `(H, W, 3)` from 0 to 1, of about `_PIXELS`."""
-    image = np.asarray(image)
-    if image.ndim != 3 or image.shape[-1] not in (1, 3):
-        raise ValueError(
-            "the caption's image must have 1 or 3 channels to be drawn. "
-            f"Received: a shape of {image.shape}"
-        )
-    times = max(1, round(_PIXELS / max(image.shape[:2])))
-    image = image.repeat(times, axis=0).repeat(times, axis=1)
-    return np.broadcast_to(image, (*image.shape[:2], 3)).astype("float64") / 255
+def _panels(ratio, count):
+    """A figure, about twice as wide as high, with pictures of a height to width."""
+    columns = min(count, max(1, round(math.sqrt(2 * count * (ratio + 0.2)))))
+    rows = math.ceil(count / columns)
+    width, height = _SIDE * math.sqrt(1 / ratio), _SIDE * math.sqrt(ratio)
+    size = max(columns * width, 1.9), rows * (height + _LABEL) + 2 * _LABEL
+    figure = new_figure(*size, layout="compressed")
+    grid = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for axes in grid[count:]:
+        axes.remove()
+    return figure, grid[:count]
 
 
-def fade(image: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Fades an RGB image from 0 to 1 into white where weights `(h, w)` are low."""
-    smooth = smoothed(weights, *image.shape[:2])
-    clear = (smooth / max(smooth.max(), 1e-9))[..., None]
+def _fade(axes, weights):
+    """Lays white over an image where weights `(h, w)` are low."""
     # The eye sees shares of brightness: without the root only the peak would be clear.
-    share = _DIM * (1 - np.sqrt(clear))
-    grey = image @ np.full((3, 1), 1 / 3)
-    faded = grey + (image - grey) * np.sqrt(clear)
-    return np.clip(faded + share * (1 - faded), 0, 1)
-
-
-def smoothed(weights: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Enlarges weights `(h, w)` to `(height, width)`, smoothed by a Gaussian.
-
-    A place keeps its weight as a sum; the Gaussian's deviation is half a place.
-    """
-
-    def spread(count, size):
-        """The shares of each pixel `(size, count)`."""
-        pixels = (np.arange(size) + 0.5) * count / size
-        far = pixels[:, None] - (np.arange(count) + 0.5)
-        shares = np.exp(-0.5 * (far / 0.5) ** 2)
-        return shares / shares.sum(axis=0)
-
-    rows, columns = weights.shape
-    return spread(rows, height) @ weights @ spread(columns, width).T
+    clear = np.sqrt(weights / max(weights.max(), 1e-9))
+    white = np.ones((*weights.shape, 4))
+    white[..., 3] = _DIM * (1 - clear)
+    extent = axes.images[0].get_extent()
+    axes.imshow(white, extent=extent, interpolation="bicubic")
