@@ -133,9 +133,8 @@ class Attention(MemoryLayer):
 def weighted_sum(weights: Tensor, values: Tensor) -> Tensor:
     """The weighted sum of values: `(B, T, S)` and `(B, S, d)` give `(B, T, d)`."""
     if weights.shape[1] == 1:
-        return ops.sum(
-            ops.expand_dims(ops.squeeze(weights, 1), -1) * values, axis=1, keepdims=True
-        )
+        column = ops.expand_dims(ops.squeeze(weights, 1), -1)  # (B, S, 1)
+        return ops.sum(column * values, axis=1, keepdims=True)
     return ops.matmul(weights, values)
 
 
@@ -188,13 +187,8 @@ class AdditiveAttention(_GlobalAttention):
     ) -> None:
         super().__init__(**kwargs)
         self.configure(locals())
-        self.score_layer = self._score_class(
-            self.units,
-            self.kernel_initializer,
-            self.vector_initializer,
-            self.use_bias,
-            dtype=self.dtype_policy,
-        )
+        options = self.kernel_initializer, self.vector_initializer, use_bias
+        self.score_layer = self._score_class(units, *options, dtype=self.dtype_policy)
 
 
 @keras.saving.register_keras_serializable(package="zoo")

@@ -52,15 +52,22 @@ class DecoderCell(MemoryLayer):
         return [*states, ops.zeros((batch_size,), dtype="int32")]
 
     def recur(
-        self, parts: list[Tensor], states: list[Tensor], training: bool = False
+        self,
+        parts: list[Tensor],
+        states: list[Tensor],
+        training: bool = False,
+        steps: Any = None,
     ) -> tuple[Tensor, list[Tensor]]:
-        """The cells' output for the parts of an input, and their new flat states."""
+        """The cells' output for the parts of an input, and their new flat states.
+
+        A loop gives its own `steps`, `(x, state) -> (x, state)`, one a cell.
+        """
         new_states: list[Tensor] = []
+        own = (cell.call if isinstance(cell, ZooCell) else cell for cell in self.cells)
         x = join(*(ops.cast(part, self.compute_dtype) for part in parts))
-        for cell, state in zip(self.cells, self.split_states(states), strict=True):
+        for step, state in zip(steps or own, self.split_states(states), strict=True):
             if training and self.dropout:
                 x = self.drop(x, training=True)
-            step = cell.call if isinstance(cell, ZooCell) else cell
             x, state = step(x, state)
             new_states += as_list(state)
         return x, new_states
@@ -94,11 +101,8 @@ class DecoderCell(MemoryLayer):
 
     def split_states(self, states: list[Tensor]) -> list[list[Tensor]]:
         """Each cell's own states, from the flat list's front."""
-        parts, states = [], list(states)
-        for count in self.counts:
-            parts.append(states[:count])
-            states = states[count:]
-        return parts
+        left = iter(states)
+        return [list(itertools.islice(left, count)) for count in self.counts]
 
 
 class Decoder(MemoryLayer):

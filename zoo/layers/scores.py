@@ -33,9 +33,16 @@ class Score(ConfiguredLayer):
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         self.built = True
 
+    def kernels(self) -> tuple[Any, Any]:
+        """The matrices that query and memory are multiplied with, or None."""
+        return None, None
+
     def project(self, memory: Tensor) -> Tensor:
-        """Keys `(B, S, k)` of `memory`; here the memory itself."""
-        return ops.cast(memory, self.compute_dtype)
+        """Keys `(B, S, k)` of `memory`, the memory itself if it has no matrix."""
+        memory, kernel = ops.cast(memory, self.compute_dtype), self.kernels()[1]
+        if kernel is None:
+            return memory
+        return linear(memory, cast_weights(kernel, self.compute_dtype))
 
     def compute_output_shape(self, query_shape: Shape, keys_shape: Shape) -> Any:
         return (*query_shape[:2], keys_shape[-2])
@@ -111,9 +118,8 @@ class GeneralScore(DotScore):
         add_variable(self, "W_a", shape, self.kernel_initializer)
         self.built = True
 
-    def project(self, memory: Tensor) -> Tensor:
-        memory = super().project(memory)
-        return linear(memory, cast_weights(self.W_a, self.compute_dtype))
+    def kernels(self) -> tuple[Any, Any]:
+        return None, self.W_a
 
 
 class _TanhScore(Score):
@@ -130,13 +136,18 @@ class _TanhScore(Score):
         super().__init__(**kwargs)
         self.configure(locals())
 
-    def _add_vectors(self, units):
+    def _build(self, rows, units):
+        """Makes the matrices of so many rows, then the vectors."""
+        units = self.units or units
+        for name, count in rows.items():
+            add_variable(self, name, (count, units), self.kernel_initializer)
         add_variable(self, "v_a", (units,), self.vector_initializer)
         if self.use_bias:
             add_variable(self, "b_a", (units,), "zeros")
+        self.built = True
 
     def call(self, query, keys):
-        query = self.project_query(query)
+        query = linear(query, cast_weights(self.kernels()[0], self.compute_dtype))
         if self.use_bias:
             query = query + self.b_a
         query, keys = _join(query, keys)
@@ -153,19 +164,10 @@ class AdditiveScore(_TanhScore):
     """
 
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:
-        units = self.units or query_shape[-1]
-        initializer = self.kernel_initializer
-        add_variable(self, "W_a", (query_shape[-1], units), initializer)
-        add_variable(self, "U_a", (memory_shape[-1], units), initializer)
-        self._add_vectors(units)
-        self.built = True
+        self._build({"W_a": query_shape[-1], "U_a": memory_shape[-1]}, query_shape[-1])
 
-    def project(self, memory: Tensor) -> Tensor:
-        memory = super().project(memory)
-        return linear(memory, cast_weights(self.U_a, self.compute_dtype))
-
-    def project_query(self, query: Tensor) -> Tensor:
-        return linear(query, self.W_a)
+    def kernels(self) -> tuple[Any, Any]:
+        return self.W_a, self.U_a
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -179,19 +181,10 @@ class ConcatScore(_TanhScore):
 
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         self.query_size = query_shape[-1]
-        units = self.units or query_shape[-1]
-        shape = (query_shape[-1] + memory_shape[-1], units)
-        add_variable(self, "W_a", shape, self.kernel_initializer)
-        self._add_vectors(units)
-        self.built = True
+        self._build({"W_a": query_shape[-1] + memory_shape[-1]}, query_shape[-1])
 
-    def project(self, memory: Tensor) -> Tensor:
-        memory = super().project(memory)
-        W_a = cast_weights(self.W_a[self.query_size :], self.compute_dtype)
-        return linear(memory, W_a)
-
-    def project_query(self, query: Tensor) -> Tensor:
-        return linear(query, self.W_a[: self.query_size])
+    def kernels(self) -> tuple[Any, Any]:
+        return self.W_a[: self.query_size], self.W_a[self.query_size :]
 
 
 SCORES = {

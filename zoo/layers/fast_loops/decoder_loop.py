@@ -71,12 +71,8 @@ def _sequence_view(cell, training, noise):
     options = {} if noise is None else {"noise": noise}
 
     def recur(parts, states, _=False):
-        [x], new_states = parts, []
-        for layer, state in zip(cell.cells, cell.split_states(states), strict=True):
-            x = cell.drop(x, training=training)
-            x, final = run_cell(layer, x, state, training=training)
-            new_states += final
-        return x, new_states
+        steps = [partial(run_cell, each, training=training) for each in cell.cells]
+        return cell.recur(parts, states, training, steps)
 
     def attend(query, memory, mask, keys, position):
         steps = ops.arange(ops.shape(query)[1], dtype="int32")
@@ -90,7 +86,7 @@ def _loop_view(cell, loop, inputs, noise):
     """A function of a step's slices: the cell, its products taken out of the loop."""
     sizes = [cell.fed_size, *(layer.output_size for layer in cell.cells[:-1])]
     known = [inputs, *[None] * (len(sizes) - 1)]
-    steps = [
+    advances = [
         make_loop_step(layer, loop, x, fed_back=size)
         for layer, x, size in zip(cell.cells, known, sizes, strict=True)
     ]
@@ -105,14 +101,11 @@ def _loop_view(cell, loop, inputs, noise):
         place = loop.add_input(ops.cast(ops.swapaxes(noise, 0, 1), loop.dtype))
 
     def recur(slices, parts, states, training=False):
-        x, new_states = parts[1], []  # of the first, the product is known
-        for state, advance, mask in zip(
-            cell.split_states(states), steps, masks, strict=True
-        ):
-            x = x if mask is None else x * slices[mask]
-            x, state = advance(slices, state, x)
-            new_states += state
-        return x, new_states
+        def step(advance, mask, x, state):
+            return advance(slices, state, x if mask is None else x * slices[mask])
+
+        each = [partial(step, *pair) for pair in zip(advances, masks, strict=True)]
+        return cell.recur(parts[1:], states, steps=each)  # of the first, see `known`
 
     def at(slices):
         more = {} if noise is None else {"noise": slices[place]}
