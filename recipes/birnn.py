@@ -163,8 +163,6 @@ _CARD = {
 }
 
 
-# Given by the words.
-_SIZES = ("vocabulary_size", "character_size", "output_dim")
 # Of `BiRNNWords`, whose defaults are those of `small`.
 _WIDTHS = {
     "embedding_dim": 100,
@@ -176,9 +174,7 @@ RECIPE = Recipe(
     name="birnn",
     file=__file__,
     classes={
-        "model": ClassArguments(
-            importer("zoo.models", "BiRNNWords"), reserved=_SIZES, trial=(4, 4, 4)
-        )
+        "model": ClassArguments(importer("zoo.models", "BiRNNWords"), trial=(4, 4, 4))
     },
     card=_CARD,
     scales={

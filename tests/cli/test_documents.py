@@ -48,9 +48,9 @@ def test_a_command_is_taken(words, monkeypatch):
         return  # the menu
     main(words)
     [arguments] = given
-    if words[0] == "train" and arguments.recipe in recipes():
-        recipe = load_recipe(recipes()[arguments.recipe]).RECIPE
-        parse(recipe, arguments.options)
+    if words[0] == "train" and arguments.words[0] in recipes():
+        name, *options = arguments.words
+        parse(load_recipe(recipes()[name]).RECIPE, options)
 
 
 def test_there_are_commands():

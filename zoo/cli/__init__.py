@@ -49,8 +49,8 @@ def _parse(argv):
     parser = _parser()
     if "_ARGCOMPLETE" in os.environ:  # a shell asks, since TAB was pressed
         _complete(parser)
-    if argv[:1] == ["train"]:
-        argv = ["train", *train.with_recipe(argv[1:])]
+    if argv[:1] == ["train"] and argv[1:2] not in (["-h"], ["--help"]):
+        return argparse.Namespace(command="train", words=argv[1:])  # a recipe's
     if argv and not argv[0].startswith("-") and argv[0] not in COMMANDS:
         near = did_you_mean(argv[0], COMMANDS)
         raise BadInput(f"no command {argv[0]!r}{near} (see zoo --help)")

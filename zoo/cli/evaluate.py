@@ -19,8 +19,9 @@ from zoo.cli.common import (
     preset,
     progress,
 )
-from zoo.cli.presets import ENGINE, card_of, find_preset, load_task, load_translator
+from zoo.cli.presets import ENGINE, find_preset, load_task, load_translator
 from zoo.cli.texts import check_files, open_output
+from zoo.presets.card import card_of
 from zoo.strings import counted
 
 # Task -> the corpus of its presets; translators have several.

@@ -13,7 +13,7 @@ from zoo.backend import configured_backend
 from zoo.cli.common import BadInput, option, progress
 from zoo.files import cache_folder
 from zoo.presets import registry
-from zoo.presets.card import CARD_FILE, Card, digest, read_card
+from zoo.presets.card import card_of, digest
 from zoo.serving.export.manifest import MANIFEST, newest, versions
 
 # Engine of ONNX Runtime -> the options of its export.
@@ -34,11 +34,6 @@ def find_preset(name: str, task: str | None = None) -> Path:
     if task and card and card.task != task:
         raise BadInput(presets.cannot(name, task))
     return folder
-
-
-def card_of(folder: Path) -> Card | None:
-    """Returns the card of a preset's folder, if it has one."""
-    return read_card(folder) if (folder / CARD_FILE).is_file() else None
 
 
 def model_name(name: str, folder: Path) -> str:

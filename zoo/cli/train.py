@@ -5,7 +5,8 @@ import re
 from pathlib import Path
 
 from zoo.cli.common import BadInput, Parser, command, words
-from zoo.cli.presets import card_of, find_preset
+from zoo.cli.presets import find_preset
+from zoo.presets.card import card_of
 from zoo.training.config import read_configuration
 from zoo.training.recipe import load_recipe, recipes
 
@@ -16,16 +17,6 @@ _OPTIONS = (
 )
 
 
-def with_recipe(argv: list[str]) -> list[str]:
-    """Inserts an empty recipe name before options without a recipe.
-
-    argparse passes options on only after a positional argument.
-    """
-    if argv[:1] in (["-h"], ["--help"]):
-        return argv
-    return [""] * (not argv or argv[0].startswith("-")) + argv
-
-
 @command(
     "zoo train luong_local --train my.en my.de --output runs/mine",
     words("recipe", "RECIPE", "name, or path of a .py file"),
@@ -33,7 +24,9 @@ def with_recipe(argv: list[str]) -> list[str]:
 )
 def train(arguments: argparse.Namespace) -> int | None:
     """Trains a model on a recipe's text or on your own; resumes a run."""
-    name, options = arguments.recipe, arguments.options
+    name, options = "", arguments.words  # not parsed: the recipe does that
+    if options and not options[0].startswith("-"):
+        name, *options = options
     if not name and options == ["--list"]:
         return print("\n".join(recipes()))
     path = _recipe(name or _recipe_of_options(options))

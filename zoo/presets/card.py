@@ -194,6 +194,11 @@ def read_card(folder: StrPath) -> Card:
     return make_card(metadata, str(path))
 
 
+def card_of(folder: StrPath) -> Card | None:
+    """Returns the card of a preset's folder, if it has one."""
+    return read_card(folder) if Path(folder, CARD_FILE).is_file() else None
+
+
 def loaded_files(folder: StrPath) -> list[str]:
     """Lists the files that loading a preset may read; a card has to cover them.
 

@@ -12,7 +12,7 @@ from typing import Any
 import keras
 
 from zoo.files import name_file_in_errors, write_bytes
-from zoo.presets.card import CARD_FILE, read_card, unstated
+from zoo.presets.card import card_of, unstated
 from zoo.presets.pages import write_card
 from zoo.presets.registry import RUN_PRESETS, find
 from zoo.presets.save import in_float32, save_preset, use_of
@@ -79,11 +79,9 @@ class Run:
         start: Any = None,
     ):
         self.recipe, self.settings, self.arguments = recipe, settings, arguments
-        self.text, self.start, self.start_card = text, start, None
-        if arguments.start:  # read before training, which takes long
-            folder = find(arguments.start)
-            if (folder / CARD_FILE).is_file():
-                self.start_card = read_card(folder)
+        self.text, self.start = text, start
+        # Read before training, which takes long.
+        self.start_card = arguments.start and card_of(find(arguments.start))
         self.output, self.seed = Path(arguments.output), arguments.seed
         self.precision = keras.config.dtype_policy().name
         self.distribution = distribution or Distribution()

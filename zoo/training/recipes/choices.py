@@ -42,9 +42,13 @@ class ClassArguments:
         """
         arguments = getattr(settings, field, None)
         if arguments is None:
-            names = _defaults(self.load(), self.reserved)
+            names = self.defaults()
             arguments = {k: v for k, v in vars(settings).items() if k in names}
         return self.load()(*given, **arguments)
+
+    def defaults(self) -> dict[str, Any]:
+        """Returns the arguments that can be set, with their defaults."""
+        return _defaults(self.load(), self.reserved)
 
 
 def change(recipe: Any, scale: Any, texts: Sequence[str]) -> Any:
@@ -112,7 +116,7 @@ def _changed(value, new, prefix=""):
 
 def settable(recipe: Any, scale: Any) -> dict[str, Any]:
     """Returns the types of the hyper-parameters that `--set` can change, by key."""
-    further = {k: _defaults(c.load(), c.reserved) for k, c in recipe.classes.items()}
+    further = {name: part.defaults() for name, part in recipe.classes.items()}
     further["optimizer.options"] = _defaults(scale.optimizer.keras_class, RESERVED)
     return dict(_kinds(scale, further))
 

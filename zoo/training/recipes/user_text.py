@@ -128,9 +128,7 @@ def choices_for_texts(recipe: Any, size: str, text: Any, start: Any = None) -> A
     fields, changes, model = vars(scale), dict(own.changes), {}
     small = fields.get("model", fields)
     if start is not None:
-        given = recipe.classes["model"].reserved
         model = config_of_start(recipe, start)
-        model = {name: value for name, value in model.items() if name not in given}
     elif chosen is not None:
         widths = {name: small.get(name, width) for name, width in own.widths.items()}
         model = widened(widths, chosen.width)
@@ -211,13 +209,13 @@ def widened(model: Mapping[str, Any], factor: float) -> dict[str, Any]:
 
 
 def config_of_start(recipe: Any, start: Any) -> dict[str, Any]:
-    """Returns the arguments of a backbone to start from, but for its vocabulary."""
+    """Returns the arguments of a backbone to start from that a run can set."""
     task = recipe.user_text.task()
     if type(start) is not task:
         raise ConfigurationError(
             f"--from: the recipe {recipe.name} trains a {task.__name__}. Received: a "
             f"{type(start).__name__}"
         )
-    left_out = ("name", "dtype", "trainable", "vocabulary_size")
+    names = recipe.classes["model"].defaults()
     config = start.backbone.get_config()
-    return {name: value for name, value in config.items() if name not in left_out}
+    return {name: value for name, value in config.items() if name in names}
