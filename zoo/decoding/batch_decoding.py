@@ -77,16 +77,15 @@ class BatchDecoder:
         """
         sources, texts, ids, single = self._read_pairs(sources, targets)
         log_probs = score_ids(self, sources, ids, batch_size)
-        rows = list(zip(sources, ids, texts, map(total, log_probs), strict=True))
-        records = self._records(rows, batch_size, log_probs)
+        columns = sources, ids, texts, map(total, log_probs), log_probs
+        records = self._records(list(zip(*columns, strict=True)), batch_size)
         return records[0] if single else records
 
-    def _records(self, rows, batch_size, log_probs=None):
-        """A record for each (source, ids, text, score); `log_probs` of given texts."""
+    def _records(self, rows, batch_size):
+        """A record for each (source, ids, text, score, log_probs if given)."""
         columns = [row[0] for row in rows], [row[1] for row in rows]
         alignments = align_ids(self, *columns, batch_size)
-        details = zip(alignments, log_probs or [None] * len(rows), strict=True)
-        return [self._record(*r, *rest) for r, rest in zip(rows, details, strict=True)]
+        return [self._record(x, *row) for x, row in zip(alignments, rows, strict=True)]
 
     def _write(self, found, sources, n_best, single, details, batch_size, mend=None):
         """Turns the result of `search_ids` into texts, or records with `details`.
@@ -97,7 +96,7 @@ class BatchDecoder:
         rows = [(i, *pair) for i, best in enumerate(found) for pair in best]
         written = self.preprocessor.decode([ids for _, ids, _ in rows])
         chosen = {
-            n: (sources[i], ids, written[n], score)
+            n: (sources[i], ids, written[n], score, None)
             for n, (i, ids, score) in enumerate(rows)
             if details or (mend and UNKNOWN_ID in ids)
         }

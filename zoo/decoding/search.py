@@ -19,11 +19,7 @@ from zoo.ids import END_ID, PAD_ID, START_ID
 
 
 def longest_translation(length: Any) -> Any:
-    """Returns the default maximum length of a translation, end token included.
-
-    Args:
-        length: pieces of the source, an int or a tensor.
-    """
+    """Returns the default maximum length for a source's, an int or a tensor."""
     return 2 * length + 10
 
 
@@ -248,10 +244,7 @@ class Search:
     def best_rows(
         self, ids: np.ndarray, scores: np.ndarray
     ) -> list[tuple[list[int], float]]:
-        """Returns at most `n_best` pairs of ids and score of one row, best first.
-
-        The ids `(K, steps)` lose what follows the end token, and that.
-        """
+        """Returns at most `n_best` pairs of a row's ids before the end, and score."""
         rows = [ids[k].tolist() for k in range(self.n_best) if scores[k] > LOW / 2]
         end = self.end_id
         rows = [row[: row.index(end)] if end in row else row for row in rows]

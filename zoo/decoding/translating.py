@@ -135,7 +135,7 @@ class Translating(BatchDecoder):
             raise ValueError("There must be a translation. Received: none")
         return perplexity_from(sum(map(total, log_probs)), sum(map(len, log_probs)))
 
-    def _record(self, source, ids, text, score, alignment, log_probs):
+    def _record(self, alignment, source, ids, text, score, log_probs):
         tokens, source_tokens = map(self.preprocessor.pieces, (ids, source))
         return Translation(
             text, score, tokens, source_tokens, *alignment, log_probs=log_probs
@@ -211,7 +211,7 @@ class Captioning(BatchDecoder):
         found = search_ids(self, arrays, search, max_length, batch_size)
         return self._write(found, arrays, n_best, single, return_details, batch_size)
 
-    def _record(self, source, ids, text, score, alignment, log_probs):
+    def _record(self, alignment, source, ids, text, score, log_probs):
         weights = alignment[0].reshape(-1, *self.backbone.grid)
         pieces = self.preprocessor.pieces(ids)
         return Caption(text, score, pieces, source, weights, log_probs)
