@@ -38,19 +38,6 @@ def test_scores_of_memory_and_of_gathered_windows(kind):
     close(score(QUERY, gathered), wanted[..., 1:4])
 
 
-EQUATIONS = {
-    "general": ("h_t · (h_s W_a)", lambda h, s, w: h @ (s @ w["W_a"])),
-    "concat": (
-        "v_a · tanh([h_t; h_s] W_a)",
-        lambda h, s, w: np.tanh(np.append(h, s) @ w["W_a"]) @ w["v_a"],
-    ),
-    "additive": (
-        "v_a · tanh(s W_a + h_j U_a)",
-        lambda s, h, w: np.tanh(s @ w["W_a"] + h @ w["U_a"]) @ w["v_a"],
-    ),
-}
-
-
 @pytest.mark.parametrize("attention", [AdditiveAttention, ConcatAttention])
 def test_a_bias_stands_inside_the_tanh(attention):
     memory = RNG.normal(size=(2, 6, 5)).astype("float32")

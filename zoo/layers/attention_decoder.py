@@ -25,8 +25,6 @@ from zoo.layers.functional import (
 class DecoderCell(MemoryLayer):
     """Base class: `call` puts `recur` and `attend` in the order of its paper."""
 
-    cells: Any
-    attention: Any
     dropout = 0.0
     input_feeding = True  # of the last step's result or a context
     fed_size: int  # of the second part of the input, which is known in the step only
@@ -41,9 +39,8 @@ class DecoderCell(MemoryLayer):
     ) -> list[Tensor]:
         """The cells' states (zeros, or `cell_states`, a flat list) and position 0."""
         if cell_states is None:
-            cell_states = []
-            for cell in self.cells:
-                cell_states += as_list(cell.get_initial_state(batch_size=batch_size))
+            first = (cell.get_initial_state(batch_size) for cell in self.cells)
+            cell_states = [state for states in first for state in as_list(states)]
         if len(cell_states) != sum(self.counts):
             raise ValueError(
                 f"There must be {sum(self.counts)} states. Received: {len(cell_states)}"
@@ -209,9 +206,6 @@ class AttentionCell(DecoderCell):
         >>> output.shape, alignment.shape
         ((2, 8), (2, 5))
     """
-
-    units: int
-    W_c: Any
 
     def __init__(
         self,

@@ -57,15 +57,8 @@ class HardAttention(Attention):
     ) -> None:
         super().__init__(**kwargs)
         self.configure(locals())
+        self.score_layer = attention  # which is built and projects as a score does
         self.needs_position = attention.needs_position
-
-    def build(self, query_shape: Shape, memory_shape: Shape) -> None:
-        if not self.attention.built:
-            self.attention.build(query_shape, memory_shape)
-        self.built = True
-
-    def project(self, memory: Tensor) -> Tensor:
-        return self.attention.project(memory)
 
     def draw_noise(self, shape: Shape, seed: Any) -> Tensor:
         """Gumbel noise of each place and a coin, `(*shape[:-1], S + 1)`.
