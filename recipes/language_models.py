@@ -116,8 +116,7 @@ def train(run: Any) -> dict[str, Any]:
     """
     from zoo.decoding.word_methods import perplexity_of
     from zoo.models import RecurrentCausalLM, RecurrentLMPreprocessor
-    from zoo.training import Monitor, Plateau
-    from zoo.training.batches.streams import CarriedState, StreamBatches
+    from zoo.training import CarriedState, Monitor, Plateau, StreamBatches
 
     settings = run.settings
     texts, best = _texts(run)

@@ -19,7 +19,6 @@ from zoo.layers.configured import (
 )
 from zoo.layers.hard_attention import HardAttention
 from zoo.layers.scores import DotScore
-from zoo.training.batches.streams import StreamBatches
 
 GENERAL = layers.MultiplicativeAttention()
 WORDS = text.WordTokenizer(["a"])
@@ -193,7 +192,7 @@ REFUSED = {
             "of equal length and not empty. Received",
         ),
     ],
-    partial(StreamBatches, length=4): [
+    partial(training.StreamBatches, length=4): [
         ({"rows": [[4]], "batch_size": 0}, "batch_size=0"),
         ({"rows": [], "batch_size": 2}, "no rows"),
     ],

@@ -148,7 +148,7 @@ def projected_reference(features, kernel, bias, labels, weights, smoothing):
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("slice_size", [2**24, B * V * 2, 1])
 def test_without_logits_loss_and_gradients(monkeypatch, slice_size, smoothing):
-    """In one slice, in slices that don't divide the time, and step by step."""
+    """In one slice, in slices that don't divide the rows, and row by row."""
     monkeypatch.setattr(losses, "SLICE_SIZE", slice_size)
     arrays, labels, weights = inputs()
     expected = projected_reference(*arrays, labels, weights, smoothing)

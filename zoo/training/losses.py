@@ -1,5 +1,6 @@
 """The training loss, with and without its logits, and the perplexity."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -112,11 +113,8 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         return ops.sum(weights)
 
     def get_config(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "smoothing": self.smoothing,
-            "normalize": self.normalize,
-        }
+        names = ("name", "smoothing", "normalize")
+        return {name: getattr(self, name) for name in names}
 
 
 def _weights(sample_weight, outputs):
@@ -178,80 +176,65 @@ def projected_cross_entropy(
     """Sum of the weighted cross-entropies of `features @ kernel + bias`.
 
     The gradient of this loss is known as soon as the loss is, so both are computed in
-    the forward pass: a slice of time at a time, whose logits are dropped before those
+    the forward pass: a slice of rows at a time, whose logits are dropped before those
     of the next slice are made. The `(B, T, V)` logits, their exponentials and their
-    gradient have `SLICE_SIZE` elements each, or one time step's where that is more, and
-    the exponentials are taken once. Where B or T is not known when the step is traced,
+    gradient have `SLICE_SIZE` elements each, or one row's where that is more, and the
+    exponentials are taken once. Where B or T is not known when the step is traced,
     there is one slice.
 
     Takes `(B, T, d)`, `(d, V)`, `(V,)` or None, and `(B, T)` labels and weights; gives
     a float32 scalar, with gradients for features, kernel and bias.
     """
-    labels, weights = ops.cast(labels, "int32"), ops.convert_to_tensor(weights)
-    length = _slice_length(features.shape, kernel.shape[-1])
 
     @custom_gradient
     def loss(features, kernel, labels, weights, *bias):
-        inputs = (features, labels, weights, kernel, bias, smoothing)
-        total, d_features, *gradients = (
-            _part(*inputs) if length is None else _sliced(length, *inputs)
-        )
+        shape = ops.shape(features)
+        rows = [
+            ops.reshape(features, (-1, shape[-1])),
+            ops.reshape(labels, (-1, 1)),
+            ops.reshape(weights, (-1, 1)),
+        ]
+        length = max(1, SLICE_SIZE // kernel.shape[-1])
+        count = rows[0].shape[0]
+        several = isinstance(count, int) and count > length
+        part = functools.partial(_sliced, length) if several else _part
+        total, d_rows, *gradients = part(*rows, kernel, bias, smoothing)
 
         def gradient(upstream):
             d_kernel, *d_bias = (ops.cast(upstream, g.dtype) * g for g in gradients)
+            d_features = ops.reshape(d_rows, shape)
             scale = ops.cast(upstream, d_features.dtype)
             return scale * d_features, d_kernel, None, None, *d_bias
 
         return total, gradient
 
+    labels, weights = ops.cast(labels, "int32"), ops.convert_to_tensor(weights)
     return loss(features, kernel, labels, weights, *([] if bias is None else [bias]))
 
 
-def _slice_length(shape, vocabulary):
-    """Time steps of a slice for features of this shape; None for one slice."""
-    batch, time = shape[:2]
-    if not isinstance(batch, int) or not isinstance(time, int):
-        return None
-    length = max(1, SLICE_SIZE // (batch * vocabulary))
-    return None if length >= time else length
-
-
-def _sliced(length, features, labels, weights, kernel, bias, smoothing):
-    """`_part` of one slice of time after another, added up."""
-    batch, time, size = features.shape
-    count = -(-time // length)
-    spare = ((0, 0), (0, count * length - time))  # of weight 0
-    features = ops.pad(features, (*spare, (0, 0)))
-    labels, weights = ops.pad(labels, spare), ops.pad(weights, spare)
+def _sliced(length, rows, labels, weights, kernel, bias, smoothing):
+    """`_part` of one slice of `length` rows after another, added up."""
+    count = -(-rows.shape[0] // length)
+    spare = ((0, count * length - rows.shape[0]), (0, 0))  # of weight 0
+    padded = [ops.pad(array, spare) for array in (rows, labels, weights)]
 
     def step(index, sums):
-        d_features, *gradients = sums
-        start = index * length
-        total, d_part, *parts = _part(
-            ops.slice(features, (0, start, 0), (batch, length, size)),
-            ops.slice(labels, (0, start), (batch, length)),
-            ops.slice(weights, (0, start), (batch, length)),
-            kernel,
-            bias,
-            smoothing,
-        )
-        added = map(ops.add, gradients, (total, *parts))
-        return ops.slice_update(d_features, (0, start, 0), d_part), *added
+        d_rows, *sums = sums
+        start = (index * length, 0)
+        part = [ops.slice(x, start, (length, x.shape[-1])) for x in padded]
+        total, d_part, *gradients = _part(*part, kernel, bias, smoothing)
+        added = map(ops.add, sums, (total, *gradients))
+        return ops.slice_update(d_rows, start, d_part), *added
 
     zeros = [ops.zeros(x.shape, dtype="float32") for x in (kernel, *bias)]
-    first = (ops.zeros_like(features), ops.zeros((), dtype="float32"), *zeros)
-    d_features, total, *sums = ops.fori_loop(0, count, step, first)
-    gradients = [
-        ops.cast(d, x.dtype) for d, x in zip(sums, (kernel, *bias), strict=True)
-    ]
-    return total, d_features[:, :time], *gradients
+    first = (ops.zeros_like(padded[0]), ops.zeros((), dtype="float32"), *zeros)
+    d_rows, total, *sums = ops.fori_loop(0, count, step, first)
+    gradients = map(ops.cast, sums, [x.dtype for x in (kernel, *bias)])
+    return total, d_rows[: rows.shape[0]], *gradients
 
 
-def _part(features, labels, weights, kernel, bias, smoothing):
-    """The loss, and the gradients of features, kernel and, if there is one, bias."""
-    shape = ops.shape(features)
-    rows = ops.reshape(features, (-1, shape[-1]))
-    labels, weights = ops.reshape(labels, (-1, 1)), ops.reshape(weights, (-1, 1))
+def _part(rows, labels, weights, kernel, bias, smoothing):
+    """The loss, and the gradients of rows, kernel and, if there is one, bias."""
     logits = ops.cast(ops.matmul(rows, kernel), "float32")
     if bias:
         logits = logits + ops.cast(bias[0], "float32")
@@ -263,7 +246,7 @@ def _part(features, labels, weights, kernel, bias, smoothing):
     gradient = ops.cast(gradient, rows.dtype)
     return (
         ops.sum(losses * weights),
-        ops.reshape(ops.matmul(gradient, ops.transpose(kernel)), shape),
+        ops.matmul(gradient, ops.transpose(kernel)),
         ops.matmul(ops.transpose(rows), gradient),
         *d_bias,
     )

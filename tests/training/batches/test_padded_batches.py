@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from zoo.data.store import RaggedIds
-from zoo.training import ArrayBatches, PairBatches
+from zoo.training import ArrayBatches, PairBatches, StreamBatches
 from zoo.training.batches.padded_batches import as_dataset
 
 START, END = 2, 3
@@ -295,6 +295,22 @@ def test_a_function_draws_an_epochs_arrays_anew_and_the_same_again():
     np.testing.assert_array_equal(batches[0][1], draw(3)[1][4:8])
     batches.set_epoch(0)
     np.testing.assert_array_equal(batches[0][0]["x"], first[0])
+
+
+# === A stream ===
+
+
+def test_batches_follow_each_other():
+    rows = [[4, 5, 6], [7, 8], [4, 4, 8, 6, 5], [6], [8, 8, 7]]
+    batches = StreamBatches(rows, batch_size=2, length=4)
+    assert (len(batches), batches.tokens, batches.unit) == (3, 19, "words")
+    keeps = [batches[i][0]["keep"].tolist() for i in range(3)]
+    assert keeps == [[0, 0], [1, 1], [1, 1]]
+    for i in range(3):
+        (inputs, labels, weights) = batches[i]
+        assert (weights == (labels > 0)).all() and inputs["token_ids"].shape == (2, 4)
+    batches.set_epoch(1, start=1)
+    assert len(batches) == 2 and batches[0][0]["keep"].tolist() == [1, 1]
 
 
 # === As TensorFlow reads them ===

@@ -105,6 +105,7 @@ class Echo(keras.Model):
     def __init__(self):
         super().__init__()
         self.factor = self.add_weight(initializer="ones")
+        self.built = True
 
     def call(self, inputs):
         first = ops.cast(inputs["source_ids"][:, 0], "float32")

@@ -94,10 +94,8 @@ def group_by_length(
         [(3, [0, 2]), (10, [1, 3])]
     """
     shapes = [length for length, _ in choose_buckets([(n, 1) for n in lengths], count)]
-    groups: dict[int, list[int]] = {shape: [] for shape in shapes}
-    for row, length in enumerate(lengths):
-        groups[next(shape for shape in shapes if shape >= length)].append(row)
-    return list(groups.items())
+    fits = np.searchsorted(shapes, lengths)  # the first that is as long
+    return [(s, np.flatnonzero(fits == n).tolist()) for n, s in enumerate(shapes)]
 
 
 def lead_with_unlike(order: list[Any]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Batches of few shapes, with little padding and a repeatable order."""
+"""Batches of few shapes, with little padding, in an order that can be resumed."""
 
 import numbers
 from collections.abc import Sequence
@@ -9,7 +9,8 @@ import numpy as np
 
 from zoo.checks import positive
 from zoo.data.store import RaggedIds
-from zoo.ids import END_ID, START_ID
+from zoo.ids import END_ID, PAD_ID, START_ID
+from zoo.text.vocabulary import lay_out
 from zoo.training.batches.buckets import (
     TARGET_COST,
     choose_buckets,
@@ -24,6 +25,8 @@ class _OrderedBatches(keras.utils.PyDataset):
     Subclasses' `_groups(shuffle)` gives, for each padded shape, what `__getitem__` has
     to know of it, all rows and how many of them are a batch.
     """
+
+    seed: int | None = None
 
     def set_epoch(self, epoch: int, start: int = 0) -> None:
         """Puts the batches into the order of an epoch.
@@ -120,7 +123,7 @@ class PairBatches(_OrderedBatches):
         # The rows of each bucket, and how many of them are a batch.
         self._members = {
             (s, t): (rows, size or max(8, tokens // t // 8 * 8))
-            for (s, t), rows in self._sort(sizes).items()
+            for (s, t), rows in self._sort(sizes)
         }
         padded = sum(
             -(-len(rows) // b) * b * t for (_, t), (rows, b) in self._members.items()
@@ -130,26 +133,21 @@ class PairBatches(_OrderedBatches):
         self.set_epoch(0)
 
     def _sort(self, sizes):
-        """The rows of each bucket, in buckets' order."""
+        """Yields each bucket, and the rows whose cheapest bucket it is."""
         cells, places, _ = distinct(sizes)
         buckets = sorted(self.buckets)
-        cheapest = []
-        for size in cells:
-            fits = [b for b in buckets if b[0] >= size[0] and b[1] >= size[1]]
-            if not fits:
-                raise ValueError(
-                    "A pair fits into no bucket; the largest must hold every pair. "
-                    f"Received: lengths {tuple(map(int, size))}, buckets {self.buckets}"
-                )
-            best = min(fits, key=lambda b: (b[0] + TARGET_COST * b[1], b))
-            cheapest.append(buckets.index(best))
-        chosen = np.array(cheapest, "int32")[places]
-        members = [np.flatnonzero(chosen == n) for n in range(len(buckets))]
-        return {
-            bucket: rows.astype("int32")
-            for bucket, rows in zip(buckets, members, strict=True)
-            if len(rows)
-        }
+        fits = (cells[:, None] <= np.array(buckets)).all(-1)  # (sizes, buckets)
+        if len(outside := cells[~fits.any(-1)]):
+            raise ValueError(
+                "A pair fits into no bucket; the largest must hold every pair. "
+                f"Received: lengths {tuple(outside[0].tolist())}, "
+                f"buckets {self.buckets}"
+            )
+        prices = np.where(fits, np.array(buckets) @ (1.0, TARGET_COST), np.inf)
+        chosen = prices.argmin(-1)[places]
+        for number, bucket in enumerate(buckets):
+            if len(rows := np.flatnonzero(chosen == number)):
+                yield bucket, rows.astype("int32")
 
     def shard(self, process: int = 0, processes: int = 1, devices: int = 1) -> None:
         """Keeps only one process's rows of every batch, in unchanged order.
@@ -176,25 +174,20 @@ class PairBatches(_OrderedBatches):
             yield bucket, height, rows[shuffle(len(rows))], height
 
     def __getitem__(self, index: int) -> Any:
-        bucket, height, rows = self._order[index]
+        (width, length), height, rows = self._order[index]
         process, processes = self._part
         height = -(-height // self._devices) * self._devices // processes
-        part = slice(process * height, (process + 1) * height)
-        width, length = bucket
-        sources, targets = self._sources, self._targets
-        rows = rows[part]
-        source, labels = sources.take(rows, width), targets.take(rows, length)
-        ends = targets.lengths[rows]
-        target = np.empty_like(labels)
-        target[:, 0] = START_ID
-        target[:, 1:] = labels[:, :-1]
-        labels[np.arange(len(rows)), ends] = END_ID
+        rows = rows[process * height :][:height]
+        real = np.arange(len(rows))  # the others are empty
+        source, labels = (np.zeros((height, size), "int32") for size in (width, length))
+        source[real] = self._sources.take(rows, width)
+        labels[real] = self._targets.take(rows, length)
+        target = np.roll(labels, 1, axis=1)  # the last column has no label yet
+        target[real, 0] = START_ID
+        ends = np.full(height, -1)
+        ends[real] = self._targets.lengths[rows]
+        labels[real, ends[real]] = END_ID
         weights = (np.arange(length) <= ends[:, None]).astype("float32")
-        empty = (0, height - len(rows)), (0, 0)
-        source, target, labels, weights = (
-            np.pad(array, empty) if len(rows) < height else array
-            for array in (source, target, labels, weights)
-        )
         return {"source_ids": source, "target_ids": target}, labels, weights
 
 
@@ -243,7 +236,7 @@ class ArrayBatches(_OrderedBatches):
         super().set_epoch(epoch, start)
 
     def _keep(self, parts):
-        self._parts, self._shapes, self.tokens = [], [], 0
+        self._parts, self.tokens = [], 0
         for x, y, *weights in [parts] if isinstance(parts, tuple) else parts:
             arrays = [np.asarray(array) for array in keras.tree.flatten((x, y))]
             lengths = {len(array) for array in arrays}
@@ -253,22 +246,66 @@ class ArrayBatches(_OrderedBatches):
                     f"Received: lengths {sorted(lengths)}"
                 )
             weights = weights[0] if weights else np.ones(len(arrays[0]), "float32")
-            self._parts.append((x, y, weights))
-            self._shapes.append(tuple(n for a in arrays for n in a.shape[1:]))
+            shape = tuple(n for array in arrays for n in array.shape[1:])
+            self._parts.append((shape, (x, y, weights)))
             # A weight is that of a label, or that of all labels of an example.
             counted = np.count_nonzero(weights) * (arrays[-1].size // weights.size)
             self.tokens += int(counted)
 
     def _groups(self, shuffle):
         size = self.batch_size
-        for part, (_, _, weights) in enumerate(self._parts):
-            count = len(weights)
+        for shape, part in self._parts:
+            count = len(part[2])
             rows = np.resize(shuffle(count), -(-count // size) * size)
-            yield self._shapes[part], part, rows, size
+            yield shape, part, rows, size
 
     def __getitem__(self, index: int) -> Any:
         _, part, rows = self._order[index]
-        return keras.tree.map_structure(lambda array: array[rows], self._parts[part])
+        return keras.tree.map_structure(lambda array: array[rows], part)
+
+
+class StreamBatches(_OrderedBatches):
+    """One text as parallel streams, cut into segments that follow each other.
+
+    Row b of a batch goes on where row b of the batch before ended. Each batch is
+    `({"token_ids", "keep"}, labels, weights)`: `keep` `(B,)` is 0 for the first of an
+    epoch, whose state is to be zero, and 1 for the others.
+
+    Args:
+        rows: list of lists of word ids, the sentences in their order; an end token is
+            put behind each.
+        batch_size: streams B.
+        length: words of a segment.
+
+    Raises:
+        ValueError: if a size is no positive integer, or there are no rows.
+
+    Example:
+        >>> batches = StreamBatches([[4, 5, 6], [7, 8]], batch_size=2, length=2)
+        >>> len(batches), batches[0][0]["token_ids"].tolist(), batches[0][1].tolist()
+        (2, [[3, 4], [3, 7]], [[4, 5], [7, 8]])
+    """
+
+    unit = "words"
+
+    def __init__(self, rows: Any, batch_size: int, length: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        size = positive("batch_size", batch_size)
+        self.length = positive("length", length)
+        self._inputs, self._labels = lay_out(rows, size, self.length)
+        self.tokens = int((self._labels != PAD_ID).sum())
+        self.set_epoch(0)
+
+    def _groups(self, shuffle):  # without a seed, the order is that of the text
+        yield (), None, np.arange(self._inputs.shape[1] // self.length), 1
+
+    def __getitem__(self, index: int) -> Any:
+        _, _, (place,) = self._order[index]
+        part = slice(place * self.length, (place + 1) * self.length)
+        labels = self._labels[:, part]
+        keep = np.full(len(labels), float(place > 0), "float32")
+        inputs = {"token_ids": self._inputs[:, part], "keep": keep}
+        return inputs, labels, (labels != PAD_ID).astype("float32")
 
 
 def as_dataset(batches: Any) -> Any:

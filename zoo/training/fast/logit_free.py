@@ -1,10 +1,13 @@
-"""Compiles models for training, translators without materializing their logits."""
+"""Compiles models for training, those that write text without their logits."""
 
 from typing import Any
 
 import keras
+from keras import ops
 
 from zoo.backend import Tensor
+from zoo.checks import positive
+from zoo.layers.functional import cast_weights
 from zoo.tasks.translator import Seq2SeqTask
 from zoo.training.fast.traced_steps import trace_steps
 from zoo.training.fast.updates import prepare_optimizer
@@ -58,6 +61,64 @@ class LogitFreeTrainer(keras.Model):
         self, features: Any, y: Any, sample_weight: Tensor | None
     ) -> Tensor:
         return self.task.projected_loss(self.loss, features, y, sample_weight)
+
+
+@keras.saving.register_keras_serializable(package="zoo")
+class CarriedState(LogitFreeTrainer):
+    """A language model in training, whose state goes on from batch to batch.
+
+    The state is in variables that are not trained; no gradient passes from one
+    batch into the one before. Called, it gives what the output layer reads,
+    `(B, T, hidden_dim)`; `fit` it on `StreamBatches`, in their order, with a
+    `SmoothedCrossEntropy`, which does without the logits of a whole batch. (`evaluate`
+    would start from what training left: `RecurrentCausalLM.perplexity` doesn't.)
+
+    Args:
+        backbone: a `zoo.models.RecurrentLM`; what is learned is in it.
+        batch_size: streams.
+
+    Example:
+        >>> from zoo.models import RecurrentLM
+        >>> backbone = RecurrentLM(9, embedding_dim=4, hidden_dim=4)
+        >>> batches = StreamBatches([[4, 5, 6], [7, 8]], batch_size=2, length=2)
+        >>> CarriedState(backbone, 2)(batches[0][0]).shape
+        (2, 2, 4)
+    """
+
+    def __init__(self, backbone: Any, batch_size: int, **kwargs: Any) -> None:
+        super().__init__(backbone, **kwargs)
+        self.batch_size = positive("batch_size", batch_size)
+        states = keras.tree.flatten(backbone.initial_states(batch_size))
+        options = {"initializer": "zeros", "trainable": False}
+        self.carried = [
+            self.add_weight(tuple(state.shape), name=f"state_{number}", **options)
+            for number, state in enumerate(states)
+        ]
+        self.built = True
+
+    @property
+    def backbone(self) -> Any:
+        return self.task
+
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
+        dtype = self.backbone.compute_dtype
+        keep = ops.cast(inputs["keep"], dtype)[:, None]
+        states = keras.tree.pack_sequence_as(
+            self.backbone.initial_states(self.batch_size),
+            [keep * cast_weights(state, dtype) for state in self.carried],
+        )
+        features, states = self.backbone.read(inputs["token_ids"], states, training)
+        if training:
+            states = keras.tree.flatten(states)
+            for variable, state in zip(self.carried, states, strict=True):
+                variable.assign(ops.stop_gradient(ops.cast(state, variable.dtype)))
+        return features
+
+    def projected_loss(
+        self, features: Tensor, y: Tensor, sample_weight: Tensor | None
+    ) -> Tensor:
+        weights = self.backbone.output_weights()
+        return self.loss.projected(features, *weights, y, sample_weight)
 
 
 def compile_for_training(

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import h5py
 import keras
 import numpy as np
 from keras import ops
@@ -23,6 +22,8 @@ from zoo.strings import counted
 from zoo.training.fast.updates import averaged_weights
 
 FORMAT = 2  # of the state
+# Attributes of a `Checkpoint` that are part of the state under their names.
+_RECORD = ("best", "best_epoch", "seconds", "log", "plans", "generator")
 Logs = dict[str, Any] | None
 
 
@@ -185,11 +186,6 @@ class Monitor:
     def __post_init__(self) -> None:
         one_of("mode", self.mode, ("max", "min"))
 
-    @property
-    def worst(self) -> float:
-        """A value that every other beats."""
-        return -math.inf if self.mode == "max" else math.inf
-
     def better(self, value: float, than: float) -> bool:
         """Returns whether a value beats another."""
         return value > than if self.mode == "max" else value < than
@@ -220,7 +216,9 @@ class Checkpoint(keras.callbacks.Callback):
         self.backbone, self.monitor = backbone, monitor
         self.identity, self.stateful = dict(identity), dict(stateful)
         self.writes = True  # of several processes, one writes
-        self.best, self.best_epoch = monitor.worst, -1
+        self.best, self.best_epoch = -math.inf, -1
+        if monitor.mode == "min":
+            self.best = math.inf
         self.epochs, self.seconds = 0, 0.0  # completed
         self.log: list[dict[str, Any]] = []  # of each epoch
         self.generator: list[str] | None = None
@@ -230,40 +228,30 @@ class Checkpoint(keras.callbacks.Callback):
     def resume(self) -> dict[str, Any]:
         """Restores the model and itself from the file, whose state it returns."""
         expected = {**self.identity, "format": FORMAT}
+        if read_state(self.path, expected)["best_epoch"] >= 0:
+            self.load_best()  # now, since it may be damaged
         state = load_state(self.path, self.model, expected)
         if (names := set(state["stateful"])) != set(self.stateful):
             raise CheckpointError(
                 f"The checkpoint {self.path} belongs to a run with other callbacks. "
                 f"Expected {sorted(self.stateful)}. Received: {sorted(names)}"
             )
-        self.best, self.best_epoch = state["best"], state["best_epoch"]
-        self.epochs, self.seconds = state["epoch"], state["seconds"]
-        self.log, self.generator = list(state["log"]), state["generator"]
-        self.plans = [list(entry) for entry in state["plans"]]
+        vars(self).update({name: state[name] for name in _RECORD})
+        self.epochs = state["epoch"]
         for name, part in self.stateful.items():
             part.resume(state["stateful"][name])
         return state
 
     def clean_up(self) -> None:
-        """Removes what a killed run left behind, and reads all of the best weights."""
-        if self.best_epoch >= 0:
-            with self._reading_best(), h5py.File(self.best_path) as file:
-                items: list[Any] = []
-                file.visititems(lambda _, item: items.append(item))
-                sum(item[()].size for item in items if hasattr(item, "shape"))
+        """Removes what a killed run left behind."""
         for path in (self.path, self.best_path):
             Path(part_of(path)).unlink(missing_ok=True)
         self._write_log()
 
     def load_best(self) -> None:
         """Loads the best weights into the backbone."""
-        with self._reading_best():
-            self.backbone.load_weights(self.best_path)
-
-    @contextlib.contextmanager
-    def _reading_best(self):
         try:
-            yield
+            self.backbone.load_weights(self.best_path)
         # What is raised depends on the damage: OSError, KeyError, RuntimeError, …
         except Exception as error:
             raise CheckpointError(
@@ -298,36 +286,28 @@ class Checkpoint(keras.callbacks.Callback):
                 atomic_write(self.best_path, self.backbone.save_weights)
         reason = self.stop_reason
         self._note_plan(epoch)
-        self.save(epoch + 1, stopped=bool(reason))
+        self.save(epoch + 1)
         self._write_log()
         if reason:
             print(f"{reason}: stopped", file=sys.stderr)
             self.model.stop_training = True
 
-    def save(
-        self, epoch: int, step: int = 0, stopped: bool = False, **within: Any
-    ) -> None:
+    def save(self, epoch: int, step: int = 0, **within: Any) -> None:
         """Saves the state after `epoch` epochs and `step` batches of the next one.
 
-        Training has `stopped` if it ended before its last epoch. `within` has what is
-        needed to resume within an epoch.
+        `within` has what is needed to resume within an epoch.
         """
         if not self.writes:
             return
         if step:
             self._note_plan(epoch)
+        self.generator = get_generator()
         state = {
             **self.identity,
+            **{name: getattr(self, name) for name in _RECORD},
             "epoch": epoch,
             "step": step,
             "format": FORMAT,
-            "best": self.best,
-            "best_epoch": self.best_epoch,
-            "seconds": self.seconds,
-            "log": self.log,
-            "plans": self.plans,
-            "generator": get_generator(),
-            "stopped": stopped,
             "stateful": {name: part.state() for name, part in self.stateful.items()},
             **within,
         }

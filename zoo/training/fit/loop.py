@@ -58,7 +58,6 @@ class Loop:
     @property
     def done(self) -> bool:
         """Whether there is nothing left to train."""
-        # Not the saved `stopped`: with more patience, a run that stopped early resumes.
         checkpoint = self.checkpoint
         return checkpoint.epochs >= self.epochs or bool(checkpoint.stop_reason)
 

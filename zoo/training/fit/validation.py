@@ -26,15 +26,44 @@ def epoch_line(
     return "  ".join(parts)
 
 
-class Validation(keras.callbacks.Callback):
+class Scores(keras.callbacks.Callback):
+    """Adds the numbers of `score` of the model to each epoch's logs, and shows them.
+
+    The model has its averaged weights if its optimizer keeps any. `labels` has the
+    names shown of the numbers to show; all are by default.
+    """
+
+    def __init__(
+        self,
+        score: Callable[[Any], dict[str, float]] | None,
+        say: Callable[[str], None],
+        labels: dict[str, str] | None = None,
+    ):
+        super().__init__()
+        self.score, self.say, self.labels = score, say, labels
+
+    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
+        scores, logs = {}, {} if logs is None else logs
+        generator = get_generator()  # under torch `predict` and `evaluate` draw from it
+        if self.score is not None:
+            with averaged_weights(self.model):
+                scores = self.score(self.model)
+        set_generator(generator)
+        scores = {name: float(value) for name, value in scores.items()}
+        logs.update(scores)
+        labels = self.labels or dict(zip(scores, scores, strict=True))
+        shown = {label: scores[name] for name, label in labels.items()}
+        self.say(epoch_line(epoch, (self.params or {}).get("epochs"), logs, shown))
+
+
+class Validation(Scores):
     """Perplexity, BLEU and chrF of validation sets at the end of each epoch.
 
     Adds to the logs `val_perplexity` (per piece, the end token included, without label
     smoothing), `val_bleu_NAME` and `val_chrf_NAME` for each set (cased sacreBLEU of a
-    greedy search), and their means `val_bleu` and `val_chrf`. The weights are their
-    moving average if the optimizer keeps one. The translator shares the trained
-    backbone. `sets` has `(sources, references)` by name; the first references are those
-    of the perplexity. The first `samples` translations of each set are shown.
+    greedy search), and their means `val_bleu` and `val_chrf`. The translator shares the
+    trained backbone. `sets` has `(sources, references)` by name; the first references
+    are those of the perplexity. The first `samples` translations of each set are shown.
     """
 
     def __init__(
@@ -45,7 +74,8 @@ class Validation(keras.callbacks.Callback):
         language: str = "",
         distribution: Distribution | None = None,
     ):
-        super().__init__()
+        shown = {"val_perplexity": "perplexity", "val_bleu": "greedy BLEU"}
+        super().__init__(self._validate, _say, shown)
         self.translator, self.sets = translator, sets
         self.samples, self.language = samples, language
         self.distribution = distribution or Distribution()
@@ -65,29 +95,22 @@ class Validation(keras.callbacks.Callback):
                 weighted_metrics=[Perplexity()],
             )
 
-    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        with averaged_weights(self.model), self.distribution.single_device():
-            self._validate(epoch, {} if logs is None else logs)
-
-    def _validate(self, epoch, logs):
-        generator = get_generator()  # under torch `evaluate` may draw from it
-        data = as_dataset(self.batches)
-        values = self.evaluator.evaluate(data, verbose=0, return_dict=True)
-        set_generator(generator)
-        logs["val_perplexity"] = round(float(values["perplexity"]), 4)
-        means = {"bleu": 0.0, "chrf": 0.0}
-        for name, (sources, _) in self.sets.items():
-            texts, scores = self.translate(name)
-            for metric in means:
-                score = scores[metric]["score"]
-                logs[f"val_{metric}_{name}"] = round(score, 3)
-                means[metric] += score / len(self.sets)
-            for place in range(min(self.samples, len(texts))):
-                print(f"  {sources[place]}  →  {texts[place]}", file=sys.stderr)
-        logs.update({f"val_{name}": round(mean, 3) for name, mean in means.items()})
-        shown = {"perplexity": logs["val_perplexity"], "greedy BLEU": logs["val_bleu"]}
-        line = epoch_line(epoch, (self.params or {}).get("epochs"), logs, shown)
-        print(line, file=sys.stderr, flush=True)
+    def _validate(self, _):
+        with self.distribution.single_device():
+            values = self.evaluator.evaluate(
+                as_dataset(self.batches), verbose=0, return_dict=True
+            )
+            scores = {"val_perplexity": round(float(values["perplexity"]), 4)}
+            means = {"bleu": 0.0, "chrf": 0.0}
+            for name, (sources, _) in self.sets.items():
+                texts, found = self.translate(name)
+                for metric in means:
+                    score = found[metric]["score"]
+                    scores[f"val_{metric}_{name}"] = round(score, 3)
+                    means[metric] += score / len(self.sets)
+                for place in range(min(self.samples, len(texts))):
+                    _say(f"  {sources[place]}  →  {texts[place]}")
+        return scores | {f"val_{name}": round(x, 3) for name, x in means.items()}
 
     def translate(self, name: str) -> tuple[list[str], dict[str, Any]]:
         """Translates a set by greedy search: texts and their `corpus_scores`."""
@@ -97,27 +120,5 @@ class Validation(keras.callbacks.Callback):
         return texts, corpus_scores(texts, self.sets[name][1], self.language)
 
 
-class Scores(keras.callbacks.Callback):
-    """Adds the numbers of `score` of the model to each epoch's logs, and shows them.
-
-    The model has its averaged weights if its optimizer keeps any.
-    """
-
-    def __init__(
-        self,
-        score: Callable[[Any], dict[str, float]] | None,
-        say: Callable[[str], None],
-    ):
-        super().__init__()
-        self.score, self.say = score, say
-
-    def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        scores, logs = {}, {} if logs is None else logs
-        if self.score is not None:
-            generator = get_generator()  # under torch `predict` may draw from it
-            with averaged_weights(self.model):
-                scores = self.score(self.model)
-            set_generator(generator)
-            scores = {name: float(value) for name, value in scores.items()}
-            logs.update(scores)
-        self.say(epoch_line(epoch, (self.params or {}).get("epochs"), logs, scores))
+def _say(text):
+    print(text, file=sys.stderr, flush=True)
