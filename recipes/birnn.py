@@ -16,8 +16,8 @@ import dataclasses
 from typing import Any
 
 from zoo.analysis.evaluation import tag_accuracy, worst_tags
+from zoo.data.corpora import UD_ENGLISH, load_ud
 from zoo.data.generated.toy_text import toy_sentences
-from zoo.data.word_corpora import UD_ENGLISH, load_ud
 from zoo.training import ClassArguments, Optimizer, Recipe, UserText, at_least, importer
 from zoo.training.card_metadata import of_corpora
 from zoo.training.config import ConfigurationError, refused_as

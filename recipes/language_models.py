@@ -22,7 +22,7 @@ from typing import Any
 from zoo.analysis.evaluation import worst_continuations
 from zoo.checks import one_of
 from zoo.data import agreement_sentences, load_ptb
-from zoo.data.word_corpora import PTB
+from zoo.data.corpora import PTB
 from zoo.training import ClassArguments, Optimizer, Recipe, UserText, at_least, importer
 from zoo.training.card_metadata import of_corpora
 from zoo.training.recipes.user_text import PAPER_VOCABULARY

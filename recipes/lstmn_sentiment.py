@@ -22,7 +22,7 @@ import numpy as np
 from zoo.analysis.evaluation import sst_accuracy, worst_classes
 from zoo.checks import one_of
 from zoo.data import Labelled, load_sst, opinion_sentences
-from zoo.data.word_corpora import SST
+from zoo.data.corpora import SST
 from zoo.training import (
     ClassArguments,
     ConfigurationError,

@@ -69,6 +69,6 @@ def serving(server):
 
 @pytest.fixture
 def server(monkeypatch):
-    monkeypatch.setattr("zoo.data.download.PAUSE", 0)
+    monkeypatch.setattr("zoo.data.corpus.PAUSE", 0)
     with serving(FileServer()) as file_server:
         yield file_server

@@ -13,7 +13,7 @@ from zoo.analysis.evaluation import (
     worst_translations,
 )
 from zoo.data import Labelled
-from zoo.data import word_corpora as texts
+from zoo.data import corpora as texts
 
 pytestmark = pytest.mark.backend_free
 

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.data.conftest import SIDES
-from zoo.data import list_corpora, load
-from zoo.data.corpora import CORPORA
+from zoo.data import CorpusError, list_corpora, load, load_ptb, load_sst
+from zoo.data.corpora import BINARY, CORPORA, FINE, load_ud, read_aligned
+from zoo.data.lines import UPOS
 
 REAL_FOLDER = Path(os.environ.get("ZOO_DATA_DIR", "/-"))
 FILES = [name for name, corpus in CORPORA.items() if corpus.files]
@@ -132,3 +133,134 @@ def test_a_generated_corpus_needs_no_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("ZOO_DATA_DIR", str(tmp_path))
     pairs = load("dates", "de", "zxx", "test")
     assert pairs.source_language == "de" and len(pairs) == 600
+
+
+# === Aligned files ===
+@pytest.fixture
+def read(write):
+    """Writes two sides and reads them."""
+
+    def write_and_read(source, target, tabs_separate=False):
+        paths = write(source, "valid.en"), write(target, "valid.de")
+        return read_aligned(*paths, tabs_separate)
+
+    return write_and_read
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "tabs", "sources", "references"),
+    [
+        ("a b\nc \n", "ä\tö\nü\n", False, ["a b", "c "], [["ä\tö"], ["ü"]]),
+        ("\ufeffa\r\nb", "x\ny\n", False, ["a", "b"], [["x"], ["y"]]),
+        ("a\u2028b\x85c\x0bd\n", "x\n", False, ["a\u2028b\x85c\x0bd"], [["x"]]),
+        (
+            "You.\nHi.\n",
+            "Du.\tIhr.\t Sie.\nHallo.\n",
+            True,
+            ["You.", "Hi."],
+            [["Du.", "Ihr.", " Sie."], ["Hallo."]],
+        ),
+        ("Du.\tIhr.\n", "You.\n", True, ["Du."], [["You."]]),
+    ],
+)
+def test_lines_belong_together(read, source, target, tabs, sources, references):
+    assert read(source, target, tabs) == (sources, references)
+
+
+def test_files_that_are_refused(read):
+    with pytest.raises(CorpusError, match="no sentence pair"):
+        read("", "")
+    for target in ("y\t", "\ty", " "):
+        with pytest.raises(CorpusError, match="line 2 of .* has a blank text"):
+            read("a\nb\n", f"x\n{target}\n", tabs_separate=True)
+
+
+# === Corpora of one language ===
+CONLLU = """# sent_id = 1
+# text = I don't.
+1\tI\tI\tPRON\tPRP\t_\t2\tnsubj\t_\t_
+2-3\tdon't\t_\t_\t_\t_\t_\t_\t_\t_
+2\tdo\tdo\tAUX\tVB\t_\t0\troot\t_\t_
+3\tn't\tnot\tPART\tRB\t_\t2\tadvmod\t_\t_
+3.1\tgo\tgo\tVERB\tVB\t_\t_\t_\t_\t_
+4\t.\t.\tPUNCT\t.\t_\t2\tpunct\t_\t_
+
+# sent_id = 2
+1\tYes\tyes\tINTJ\tUH\t_\t0\troot\t_\t_
+"""
+
+
+@pytest.fixture
+def put(tmp_path, monkeypatch):
+    """Writes a file below ZOO_DATA_DIR."""
+    monkeypatch.setenv("ZOO_DATA_DIR", str(tmp_path))
+
+    def write(name, text):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, "utf-8")
+
+    return write
+
+
+def test_ptb(put):
+    put("ptb/ptb.valid.txt", " a <unk> dog N \n\n  runs\n")
+    assert load_ptb("valid") == ["a <unk> dog N", "runs"]
+
+
+def test_sst(put):
+    put("sst/fine.dev.txt", "4 a café .\n0 no .\n")
+    put("sst/binary.dev.txt", "1 good\n2 bad\n")
+    found = load_sst("dev")
+    assert (found.texts, found.labels) == (["a café .", "no ."], [4, 0])
+    assert found.names == FINE and len(found) == 2 == len(BINARY)
+    with pytest.raises(CorpusError, match="line 2 should be .* from 0 to 1.*2 bad"):
+        load_sst("dev", "binary")
+
+
+def test_ud(put):
+    put("ud_english_ewt/dev.conllu", CONLLU)
+    found = load_ud("dev")
+    assert found.sentences == [["I", "do", "n't", "."], ["Yes"]]
+    assert found.tags == [["PRON", "AUX", "PART", "PUNCT"], ["INTJ"]]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("PRON\tPRP", "PRON PRP", "line 3 should have the ten fields"),
+        ("PRON\t", "PRP\t", "line 3 should .* one of the tags.*'I' and 'PRP'"),
+        (CONLLU, "# nothing\n", "should hold sentences, received none"),
+    ],
+)
+def test_what_is_no_conllu_is_refused(put, old, new, message):
+    put("ud_english_ewt/dev.conllu", CONLLU.replace(old, new))
+    with pytest.raises(CorpusError, match=message):
+        load_ud("dev")
+
+
+@pytest.mark.parametrize(
+    ("load", "arguments", "message"),
+    [
+        (load_ptb, (), "ptb.train.txt is missing"),
+        (load_ptb, ("valit",), "`split` must be .*'valid'.*'valit'"),
+        (load_sst, ("dev", "coarse"), "`labels` must be .*'coarse'"),
+        (load_ud, ("train",), "train.conllu is missing"),
+        (load_ud, ("valid",), "`split` must be .*split='valid'"),
+    ],
+)
+def test_what_there_is_not(put, load, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        load(*arguments)
+
+
+def test_the_treebank(monkeypatch):
+    if not (REAL_FOLDER / "ud_english_ewt").is_dir():
+        pytest.skip("ZOO_DATA_DIR has no ud_english_ewt")
+    monkeypatch.setenv("ZOO_DATA_DIR", str(REAL_FOLDER))
+    counts = {"train": (12544, 204577), "dev": (2001, 25147), "test": (2077, 25094)}
+    for split, (sentences, words) in counts.items():
+        found = load_ud(split)
+        assert len(found) == sentences
+        assert sum(map(len, found.sentences)) == words
+        assert {tag for row in found.tags for tag in row} == set(UPOS)

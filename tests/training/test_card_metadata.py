@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from zoo.data import list_corpora
-from zoo.data.word_corpora import PTB, SST, UD_ENGLISH
+from zoo.data.corpora import PTB, SST, UD_ENGLISH
 from zoo.training import Arguments
 from zoo.training.card_metadata import LICENCES, of_corpora, origin, training_command
 

@@ -158,7 +158,7 @@ class Work:
 
     def perplexity(self, name):
         """The perplexity of the Penn Treebank's test, read as one text."""
-        from zoo.data.word_corpora import load_ptb
+        from zoo.data.corpora import load_ptb
         from zoo.decoding.word_methods import document_scores, perplexity_from
 
         def run():

@@ -2,7 +2,7 @@
 
 import zoo
 from zoo.analysis.caption_scores import draw_tests
-from zoo.data.word_corpora import load_ud
+from zoo.data.corpora import load_ud
 from zoo.presets import find
 from zoo.presets.card import read_card
 

@@ -111,7 +111,7 @@ def translate(model, card, rounds):
 
 def tag(model, card, rounds):
     from zoo.analysis.evaluation import tag_accuracy, worst_tags
-    from zoo.data.word_corpora import load_ud
+    from zoo.data.corpora import load_ud
 
     (score,) = card.scores
     data = load_ud(score["split"])
@@ -122,7 +122,7 @@ def tag(model, card, rounds):
 
 def generate(model, card, rounds):
     from zoo.analysis.evaluation import worst_continuations
-    from zoo.data.word_corpora import load_ptb
+    from zoo.data.corpora import load_ptb
 
     texts = {score["split"]: load_ptb(score["split"]) for score in card.scores}
     written, seconds = timed(lambda: model.generate(PROMPTS, max_length=30), rounds)
@@ -139,7 +139,7 @@ def generate(model, card, rounds):
 
 def classify(model, card, rounds):
     from zoo.analysis.evaluation import sst_accuracy, worst_classes
-    from zoo.data.word_corpora import load_sst
+    from zoo.data.corpora import load_sst
 
     texts = load_sst("test", "fine").texts
     _, seconds = timed(lambda: model.classify(texts), rounds)

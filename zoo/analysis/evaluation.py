@@ -222,7 +222,7 @@ def worst_classes(task: Any, count: int = 3) -> list[Example]:
 
     See `sst_accuracy` for the task.
     """
-    from zoo.data.word_corpora import load_sst
+    from zoo.data.corpora import load_sst
 
     names = list(task.backbone.classes)
     data = load_sst("test", "fine" if len(names) == 5 else "binary")
@@ -253,7 +253,7 @@ def sst_accuracy(task: Any, split: str = "test") -> dict[str, float]:
     Raises:
         ValueError: for a model of other classes.
     """
-    from zoo.data.word_corpora import BINARY, FINE, load_sst
+    from zoo.data.corpora import BINARY, FINE, load_sst
     from zoo.decoding.word_methods import class_logits, softmax
 
     classes = tuple(task.backbone.classes)

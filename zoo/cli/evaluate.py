@@ -86,14 +86,14 @@ def evaluate(arguments: argparse.Namespace) -> None:
 def _corpus(arguments, task, source, target):
     """Returns a corpus's texts and what a model should make of them."""
     from zoo import data
-    from zoo.data import word_corpora
+    from zoo.data import corpora
 
     split = arguments.split
     if task == "tag":
-        found = word_corpora.load_ud(split)
+        found = corpora.load_ud(split)
         return found.sentences, found.tags
     if task == "generate":
-        texts = word_corpora.load_ptb(split)
+        texts = corpora.load_ptb(split)
         return texts, texts
     pairs = data.load(arguments.data, source=source, target=target, split=split)
     return pairs.sources, pairs.references

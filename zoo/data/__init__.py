@@ -1,8 +1,7 @@
 """Corpora: found in a folder or downloaded, verified, and read; generated tasks."""
 
-from zoo.data.corpora import list_corpora, load
-from zoo.data.corpus import Corpus
-from zoo.data.download import DownloadError
+from zoo.data.corpora import list_corpora, load, load_ptb, load_sst
+from zoo.data.corpus import Corpus, DownloadError
 from zoo.data.generated.formulas import Formula, draw_formulas
 from zoo.data.generated.scenes import Scene, draw_scenes
 from zoo.data.generated.toy_text import (
@@ -11,8 +10,7 @@ from zoo.data.generated.toy_text import (
     reversal_pairs,
 )
 from zoo.data.lines import CorpusError
-from zoo.data.parallel_text import Pairs
-from zoo.data.word_corpora import Labelled, Tagged, load_ptb, load_sst
+from zoo.data.text_sets import Labelled, Pairs, Tagged
 
 __all__ = [
     "Corpus",

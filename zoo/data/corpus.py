@@ -4,6 +4,7 @@ import dataclasses
 import gzip
 import hashlib
 import os
+import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,14 +12,25 @@ from typing import NamedTuple
 
 import filelock
 
-from zoo.data.download import DownloadError, download
 from zoo.data.lines import CorpusError
-from zoo.data.parallel_text import Pairs
+from zoo.data.text_sets import Pairs
 from zoo.files import StrPath, cache_folder, sha256, write_bytes
 from zoo.strings import warn_caller
 
 HINT = "Try again later, or set ZOO_DATA_DIR to a folder that holds the corpus"
 DOWNLOAD_LIMIT = 45_000_000  # bytes; the largest file has 18 million
+ATTEMPTS = 3  # requests for one file before giving up
+PAUSE = 1.0  # seconds before the second one; twice as many before the third
+TIMEOUT = 30.0  # seconds without a byte before a request is given up
+_HEADERS = {
+    # manythings.org answers 406 to a library's own name.
+    "User-Agent": "Mozilla/5.0 (compatible; attention-zoo)",
+    "Accept-Encoding": "identity",
+}
+
+
+class DownloadError(ValueError, OSError):
+    """A file could not be downloaded or stored."""
 
 
 class MissingFileError(CorpusError, FileNotFoundError):
@@ -78,17 +90,12 @@ class Corpus:
 
 
 # === Finding ===
-def locate(
-    corpus: Corpus,
-    names: Sequence[str],
-    cache_dir: StrPath | None = None,
-    allow_newer: bool = False,
-) -> Path:
+def locate(corpus: Corpus, names: Sequence[str], allow_newer: bool = False) -> Path:
     """Returns the folder with files of a corpus, found or downloaded as in `load`."""
     if root := os.environ.get("ZOO_DATA_DIR"):
         return _given(root, corpus, names)
-    cache = Path(cache_dir).expanduser() if cache_dir else cache_folder()
-    folder, newer = cache / corpus.name, cache / f"{corpus.name}-newer"
+    folder = cache_folder() / corpus.name
+    newer = cache_folder() / f"{corpus.name}-newer"
     allow_newer = allow_newer and bool(corpus.snapshot)
     for name in names:
         here = (folder / name).is_file()
@@ -138,7 +145,9 @@ def _obtain(corpus, name, folder, newer):
                     files, description = read_packed(archive, name, 3 * wanted.size)
             finally:
                 archive.unlink(missing_ok=True)
-            if altered := _altered(corpus, files):
+            digests = {n: hashlib.sha256(data).hexdigest() for n, data in files.items()}
+            altered = [n for n in files if digests[n] != corpus.files[n].sha256]
+            if altered:
                 if newer is None:
                     raise _unexpected(corpus, wanted, description, altered)
                 folder = newer
@@ -152,12 +161,6 @@ def _obtain(corpus, name, folder, newer):
             f"cannot write to {folder}: {error.strerror or error}. Set ZOO_CACHE_DIR "
             "to a writable folder with enough space"
         ) from error
-
-
-def _altered(corpus, files):
-    """The names of the files that are not those that are meant."""
-    digests = {n: hashlib.sha256(data).hexdigest() for n, data in files.items()}
-    return [n for n, found in digests.items() if found != corpus.files[n].sha256]
 
 
 def _unexpected(corpus, wanted, description, altered):
@@ -188,3 +191,51 @@ def read_packed(
     if len(data) > limit:
         raise CorpusError(f"{name} should have at most {limit} bytes. {HINT}")
     return {name: data}, f"{len(data)} bytes"
+
+
+# === Downloading ===
+def download(url: str, path: Path, limit: int) -> None:
+    """Downloads a file of at most `limit` bytes to a path.
+
+    Raises:
+        DownloadError: if the server can't be reached or refuses, or sends more than
+            `limit` or fewer bytes than it declared.
+        OSError: if the file can't be written.
+    """
+    import httpx2
+
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            return _request(url, path, limit)
+        except httpx2.HTTPError as error:
+            response = getattr(error, "response", None)
+            refused = response is not None and response.is_client_error
+            if refused or attempt == ATTEMPTS:
+                reason = f"{type(error).__name__}: {error}"
+                raise DownloadError(
+                    f"cannot download {url}, received {reason}"
+                ) from error
+        time.sleep(PAUSE * attempt)
+    return None
+
+
+def _request(url, path, limit):
+    import httpx2
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+    columns = TextColumn("{task.description}", markup=False), BarColumn(30)
+    progress = Progress(*columns, DownloadColumn(), console=Console(stderr=True))
+    options = {"headers": _HEADERS, "timeout": TIMEOUT, "follow_redirects": True}
+    with httpx2.stream("GET", url, **options) as response:
+        response.raise_for_status()
+        total = int(response.headers.get("Content-Length") or 0) or None
+        with path.open("wb") as file, progress:
+            task = progress.add_task(path.stem, total=total)
+            for chunk in response.iter_raw():
+                file.write(chunk)
+                progress.advance(task, len(chunk))
+                if file.tell() > limit:
+                    raise DownloadError(
+                        f"{url} should have at most {limit} bytes, received more"
+                    )

@@ -18,6 +18,9 @@ from zoo.files import StrPath
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _VISIBLE = regex.compile(r"[^\s\p{Cc}\p{Cf}]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # but tab and line feed
+UPOS = (
+    "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X"
+).split()
 
 
 class CorpusError(ValueError):
@@ -123,3 +126,30 @@ def aligned_lines(source: Path, target: Path) -> Iterator[tuple[str, str]]:
             "the two files must have the same number of lines, received "
             f"{counts[0]:,} lines in {source} and {counts[1]:,} in {target}"
         ) from None
+
+
+def conllu_sentences(path: Path) -> Iterator[tuple[int, list[str], list[str]]]:
+    """Yields the line, the words and the tags of each sentence of a CoNLL-U file."""
+    for lines in paragraphs(path):
+        words, tags = list[str](), list[str]()
+        for number, line in lines:
+            fields = line.split("\t")
+            if line.startswith("#"):
+                continue
+            if len(fields) != 10:
+                raise CorpusError(
+                    f"{path}, line {number} should have the ten fields of CoNLL-U "
+                    f"between tabs, received {line[:40]!r}"
+                )
+            if not fields[0].isdigit():  # 3-4 is a contraction, 8.1 an empty node
+                continue
+            word, tag = fields[1], fields[3]
+            if not word or tag not in UPOS:
+                raise CorpusError(
+                    f"{path}, line {number} should have a word and one of the tags "
+                    f"{', '.join(UPOS)}, received {word!r} and {tag!r}"
+                )
+            words.append(word)
+            tags.append(tag)
+        if words:
+            yield lines[0][0], words, tags

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from zoo.data import CorpusError, Labelled, Pairs
 from zoo.data.own import read, read_test
 from zoo.data.own.text_rows import as_files
-from zoo.data.word_corpora import Tagged
+from zoo.data.text_sets import Tagged
 from zoo.strings import composed
 
 pytestmark = pytest.mark.backend_free

@@ -89,7 +89,7 @@ def test_figures_are_computed_once_for_each_preset_and_text(tmp_path, monkeypatc
         assert work.scores(["dates"], "multi30k", beam=2)["chrf"] > 0
     assert calls == [5, 2]
 
-    monkeypatch.setattr("zoo.data.word_corpora.load_ptb", lambda split: texts)
+    monkeypatch.setattr("zoo.data.corpora.load_ptb", lambda split: texts)
     scores = np.array([[-3.0, 0.0], [-4.0, 0.0]])
     monkeypatch.setattr("zoo.decoding.word_methods.document_scores", lambda *_: scores)
     # 2 + 3 words and an end of each sentence.

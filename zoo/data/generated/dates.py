@@ -19,7 +19,7 @@ from pathlib import Path
 
 from zoo.checks import one_of
 from zoo.data.generated.scenes import SPLITS
-from zoo.data.parallel_text import Pairs
+from zoo.data.text_sets import Pairs
 
 FIRST, LAST = datetime.date(1900, 1, 1), datetime.date(2099, 12, 31)
 TARGET, ALL = "zxx", "mul"  # ISO 639's "no linguistic content", "multiple languages"

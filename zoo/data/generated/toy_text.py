@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from zoo.data.word_corpora import Tagged
+from zoo.data.text_sets import Tagged
 
 _WORDS = "ba de fi go ku la me ni po ru sa te".split()
 

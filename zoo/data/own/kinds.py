@@ -7,8 +7,7 @@ from numbers import Integral, Number, Real
 from typing import Any
 
 from zoo.data.lines import CorpusError
-from zoo.data.parallel_text import Pairs
-from zoo.data.word_corpora import Labelled, Tagged
+from zoo.data.text_sets import Labelled, Pairs, Tagged
 from zoo.strings import composed, counted, describe
 
 

@@ -9,10 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from zoo.data.lines import CorpusError, aligned_lines, paragraphs, read_lines
+from zoo.data.lines import (
+    CorpusError,
+    aligned_lines,
+    conllu_sentences,
+    paragraphs,
+    read_lines,
+)
 from zoo.data.own.kinds import KINDS, Kind, as_list
-from zoo.data.parallel_text import Pairs
-from zoo.data.word_corpora import Labelled, Tagged, conllu_sentences
+from zoo.data.text_sets import Labelled, Pairs, Tagged
 from zoo.strings import describe
 
 # Other names of a split's files in a folder.

@@ -15,8 +15,8 @@ from zoo.analysis.evaluation import (
     worst_translations,
 )
 from zoo.data.generated.toy_text import reversal_pairs
-from zoo.data.parallel_text import Pairs, direction_name
 from zoo.data.store import tokenise
+from zoo.data.text_sets import Pairs, direction_name
 from zoo.files import write_bytes
 from zoo.strings import counted
 from zoo.text import Tokenizer, train_tokenizer

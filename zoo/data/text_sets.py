@@ -1,11 +1,8 @@
-"""Sentence pairs and their languages; corpora of two files aligned by line."""
+"""Sets of sentences: pairs of two languages, labelled, tagged."""
 
 import contextlib
 import dataclasses
 from collections.abc import Iterator
-from pathlib import Path
-
-from zoo.data.lines import CorpusError, aligned_lines
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -63,32 +60,38 @@ class Pairs:
         )
 
 
-def read_aligned(
-    source_path: Path, target_path: Path, tabs_separate: bool
-) -> tuple[list[str], list[list[str]]]:
-    """Reads two files that are aligned by line. All white space is kept.
+@dataclasses.dataclass(frozen=True)
+class Labelled:
+    """Sentences with a label each.
 
-    Args:
-        source_path: the source side.
-        target_path: the target side.
-        tabs_separate: whether a tab separates several translations of a sentence. On
-            the target side all of them become references; on the source side only the
-            first is used, so that both directions have the same number of pairs.
-
-    Returns:
-        The sources, and the references of each.
+    Attributes:
+        texts: the sentences.
+        labels: the label of each sentence.
+        names: the name of each label.
     """
-    sources, references = list[str](), list[list[str]]()
-    place = f"{source_path} and {target_path}"
-    for number, sides in enumerate(aligned_lines(source_path, target_path), start=1):
-        source, target = (s.split("\t") if tabs_separate else [s] for s in sides)
-        if not all(map(str.strip, source + target)):
-            raise CorpusError(f"line {number} of {place} has a blank text")
-        sources.append(source[0])
-        references.append(target)
-    if not sources:
-        raise CorpusError(f"{place} have no sentence pair")
-    return sources, references
+
+    texts: list[str]
+    labels: list[int]
+    names: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+@dataclasses.dataclass(frozen=True)
+class Tagged:
+    """Sentences as words, with a tag for each word.
+
+    Attributes:
+        sentences: the words of each sentence.
+        tags: the tags of each sentence.
+    """
+
+    sentences: list[list[str]]
+    tags: list[list[str]]
+
+    def __len__(self) -> int:
+        return len(self.sentences)
 
 
 def direction_name(source: str, target: str) -> str:
