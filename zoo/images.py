@@ -48,16 +48,8 @@ def read_images(images: Any, shape: tuple[int, int, int]) -> tuple[np.ndarray, b
 
 
 def _is_single(images):
-    if isinstance(images, (str, bytes, os.PathLike)) or hasattr(images, "convert"):
-        return True
-    if isinstance(images, (list, tuple)):
-        return False
-    if not hasattr(images, "shape"):
-        raise TypeError(
-            "images must be an array, a path, a PIL image or a list of them. "
-            f"Received: {describe(images)}"
-        )
-    return len(images.shape) < 4
+    several = isinstance(images, (list, tuple))
+    return not several and len(getattr(images, "shape", ())) < 4
 
 
 def _read(image, shape, name):
@@ -84,8 +76,8 @@ def _array(image, name):
         return _rgb(image)
     if not hasattr(image, "shape"):
         raise TypeError(
-            f"{name} must be an array, a path or a PIL image. Received: "
-            f"{describe(image)}"
+            f"{name} must be an array, a path, a PIL image or a list of them. "
+            f"Received: {describe(image)}"
         )
     return np.asarray(image.detach().cpu() if hasattr(image, "detach") else image)
 

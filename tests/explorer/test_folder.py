@@ -231,7 +231,7 @@ NAMES = [card.name for card in list_presets() if card.task == "translate"]
 EQUATIONS = {
     *("bahdanau", "luong_dot", "luong_general", "luong_concat", "luong_location"),
     *("luong_local_m", "luong_local", "lstmn", "transformer", "seq2seq"),
-    *("rnn_encoder_decoder", "show_attend_tell", "show_attend_tell_hard"),
+    "rnn_encoder_decoder",
 }
 
 

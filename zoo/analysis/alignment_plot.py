@@ -246,8 +246,7 @@ def plot_caption(caption: Any, title: str = "") -> Any:
             "the caption's image must have 1 or 3 channels to be drawn. "
             f"Received: a shape of {shape}"
         )
-    count = len(record.tokens) + 1
-    figure, grid = _panels(shape[0] / shape[1], count)
+    figure, grid = _panels(shape[0] / shape[1], len(record.tokens) + 1)
     for axes in grid:
         axes.imshow(np.broadcast_to(record.image, (*shape[:2], 3)))
         axes.set(xticks=[], yticks=[])

@@ -27,13 +27,6 @@ _PAPERS = {
     "RNNEncoderDecoder": ("cho", "01_fixed_vector", "none", "rnn_encoder_decoder"),
     "RNNencdec": ("bahdanau", "01_fixed_vector", "none", "rnn_encoder_decoder"),
     "Seq2Seq": ("sutskever", "01_fixed_vector", "none", "seq2seq"),
-    "ShowAttendTell.hard": (
-        "xu",
-        "09_hard_and_soft",
-        "global",
-        "show_attend_tell_hard",
-    ),
-    "ShowAttendTell": ("xu", "09_hard_and_soft", "global", "show_attend_tell"),
     "Transformer": ("transformer", "10_transformer", "multi_head", "transformer"),
 }
 _UNKNOWN = ("", "", "none", "")  # a class of one's own

@@ -21,7 +21,7 @@ def write_model(task: Any, folder: Path) -> None:
     The graphs are `encode`, `start` and `step` of `zoo.serving.export_onnx`. Here
     `step` takes two more inputs, the weights of attention as `what_if.step` does (zeros
     for the model's own) and D of local attention (0 for its own), and returns what
-    `what_if.Details` has. Weights that float16 holds exactly, as those of bundled
+    `what_if.step` tells. Weights that float16 holds exactly, as those of bundled
     presets, are stored so, and computed with in float32: nothing is lost.
 
     Args:
@@ -79,7 +79,7 @@ class _Functions(TranslatorFunctions):
         logits, state, weights, details = what_if.step(
             self.backbone, token_ids, *self.packed(leaves), attention, window
         )
-        return logits, weights, [x for x in details if x is not None], state
+        return logits, weights, list(details.values()), state
 
     def _names(self):
         """The names of the details that a step of this model has."""
@@ -88,7 +88,7 @@ class _Functions(TranslatorFunctions):
         *_, details = what_if.step(
             self.backbone, np.ones(2, "int32"), state, memory, own
         )
-        return [name for name, x in details._asdict().items() if x is not None]
+        return list(details)
 
 
 def store_halves(path: Path) -> bool:

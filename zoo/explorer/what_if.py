@@ -2,31 +2,12 @@
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from keras import ops, tree
 
 from zoo.backend import Tensor
 from zoo.layers.attention import weighted_sum
-
-
-class Details(NamedTuple):
-    """Details of a step, beside its logits, weights and state; None where it has none.
-
-    Attributes:
-        heads: weights of a Transformer's heads on the source `(R, layers, h, S)`.
-        focus: p_t of local attention, float `(R,)`.
-        windows: the first and last position of local attention, int `(R, 2)`.
-        norm_h_t: ‖h_t‖ `(R,)` of a recurrent decoder with attention.
-        recalled: weights of an LSTMN's top layer on its tape `(R, L)`: on the state
-            before the first word, and on that of each word.
-    """
-
-    heads: Any = None
-    focus: Any = None
-    windows: Any = None
-    norm_h_t: Any = None
-    recalled: Any = None
 
 
 def step(
@@ -36,7 +17,7 @@ def step(
     memory: Any,
     attention: Tensor,
     window: Any = None,
-) -> tuple[Tensor, Any, Tensor, Details]:
+) -> tuple[Tensor, Any, Tensor, dict[str, Tensor]]:
     """A backbone's `step`, in which attention may be given.
 
     Args:
@@ -50,7 +31,12 @@ def step(
         window: D of local attention, an int or int tensor, () or None for its own.
 
     Returns:
-        `(logits, state, weights, details)`.
+        `(logits, state, weights, details)`. The details are, as far as a step has them:
+        "heads", weights of a Transformer's heads on the source `(R, layers, h, S)`;
+        "focus", p_t of local attention, float `(R,)`; "windows", its first and last
+        position, int `(R, 2)`; "norm_h_t", ‖h_t‖ `(R,)` of a recurrent decoder with
+        attention; "recalled", weights of an LSTMN's top layer on its tape `(R, L)`: on
+        the state before the first word, and on that of each word.
     """
     heads: list[Tensor] = []
     recalled: list[Tensor] = []
@@ -70,15 +56,11 @@ def step(
             change(single, window=window)
         logits, new_state, weights = backbone.step(token_ids, state, memory)
         details = _details(backbone, single, state, new_state, memory)
-    return (
-        logits,
-        new_state,
-        weights,
-        details._replace(
-            heads=ops.stack(heads, axis=1) if heads else None,
-            recalled=recalled[-1] if recalled else None,
-        ),
-    )
+    if heads:
+        details["heads"] = ops.stack(heads, axis=1)
+    if recalled:
+        details["recalled"] = recalled[-1]
+    return logits, new_state, weights, details
 
 
 def has_window(backbone: Any) -> bool:
@@ -94,10 +76,9 @@ def heads_of(backbone: Any) -> tuple[int, ...]:
 
 # === Where attention is ===
 def _single(backbone):
-    """The attention layer of a recurrent decoder, or None; of hard attention, α's."""
+    """The attention layer of a recurrent decoder, or None."""
     cell = getattr(getattr(backbone, "decoder", None), "cell", None)
-    attention = getattr(cell, "attention", None)
-    return getattr(attention, "attention", attention)
+    return getattr(cell, "attention", None)
 
 
 def _multi_head(backbone):
@@ -114,21 +95,21 @@ def _lstmn(backbone):
 
 def _details(backbone, attention, state, new_state, memory):
     if attention is None:
-        return Details()
+        return {}
     cell = backbone.decoder.cell
     # h_t is the first state of the last cell.
     hidden = tree.flatten(new_state)[sum(getattr(cell, "counts", [0])[:-1])]
     norm = ops.norm(ops.cast(hidden, "float32"), axis=-1)
     if not hasattr(attention, "window"):
-        return Details(norm_h_t=norm)
+        return {"norm_h_t": norm}
     batch = ops.shape(memory.mask)[0]
     focus, windows = attention.attention_window(
         ops.reshape(hidden, (batch, -1, hidden.shape[-1])),
         memory.mask,
         ops.reshape(tree.flatten(state)[-1], (batch, -1)),  # the target position
     )
-    focus, windows = ops.reshape(focus, (-1,)), ops.reshape(windows, (-1, 2))
-    return Details(focus=focus, windows=windows, norm_h_t=norm)
+    places = {"focus": ops.reshape(focus, -1), "windows": ops.reshape(windows, (-1, 2))}
+    return {**places, "norm_h_t": norm}
 
 
 # === Other attention ===
