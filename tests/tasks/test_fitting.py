@@ -8,7 +8,7 @@ from tests.harness import close, to_numpy
 from tests.marks import once
 from tests.models.test_everyday import translator
 from tests.tasks import test_classifier, test_language_model, test_tagger
-from zoo.tasks.fit_inputs import ByLength
+from zoo.tasks.fitting import ByLength
 
 SOURCES = ["ab cd", "ba", "dad cab", "bad"]
 TARGETS = ["ba", "cab dad", "c", "da da"]
@@ -253,8 +253,8 @@ def test_training_goes_on_from_a_saved_task(kind, tokenizer, tasks, tmp_path):
         assert int(to_numpy(again.optimizer.iterations.value)) == 1
         assert fit(again) == wanted
         assert again.optimizer.get_config() == task.optimizer.get_config()
-        for got, own in zip(again.variables, task.variables, strict=True):
-            np.testing.assert_array_equal(to_numpy(got.value), to_numpy(own.value))
+        for got, own in zip(again.get_weights(), task.get_weights(), strict=True):
+            np.testing.assert_array_equal(got, own)
     again = new()
     assert fit(again, 2, [backup]) == wanted
     for got, own in zip(again.get_weights(), task.get_weights(), strict=True):
@@ -298,11 +298,11 @@ def test_batches_hold_rows_of_like_length(tasks, monkeypatch):
         ("translator", [[], []], "at least one source"),
         ("translator", [SOURCES, TARGETS[:3]], "equally long"),
         ("translator", [(SOURCES, TARGETS, [1.0])], r"array of shape \(1,\)"),
-        ("translator", [(SOURCES, TARGETS, [1.0], 2)], "Received: one of 4 parts"),
+        ("translator", [(SOURCES, TARGETS, [1.0], 2)], "to be in format"),
         ("translator", [{"en": SOURCES, "de": TARGETS}], r"columns \['en', 'de'\]"),
         ("translator", [SOURCES, [*TARGETS[:3], 5]], r"target\[3\] must be a str.*5"),
         ("translator", [Batches([SOURCES])], "takes source and target"),
-        ("translator", [Batches([SOURCES]), TARGETS], "Batches must hold their labels"),
+        ("translator", [Batches([SOURCES]), TARGETS], "the targets should be included"),
         ("tagger", [WORDS], "takes words and tags"),
         ("classifier", [SOURCES, ["good", "a", "b", "so"]], "class numbers or of"
          " .'bad'.*Received: .'good', 'a', 'b'"),
