@@ -11,8 +11,7 @@ from zoo.models.birnn import BiRNN, BiRNNWords
 from zoo.models.cho import RNNEncoderDecoder
 from zoo.models.lstmn import LSTMNEncoderDecoder
 from zoo.models.luong import Luong
-from zoo.models.recurrent_classifier import RecurrentClassifier
-from zoo.models.recurrent_lm import RecurrentLM
+from zoo.models.recurrent_lm import RecurrentClassifier, RecurrentLM
 from zoo.models.seq2seq import Seq2SeqBackbone
 from zoo.models.sutskever import Seq2Seq
 from zoo.models.transformer import Transformer

@@ -1,6 +1,7 @@
 """The base classes of the papers' backbones."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import keras
 import keras_hub
 from keras import ops
 
-from zoo.backend import Tensor
+from zoo.backend import Shape, Tensor
 from zoo.checks import positive
 from zoo.layers.configured import Configured
 from zoo.layers.functional import cast_weights
@@ -66,8 +67,24 @@ class Presets(metaclass=SubclassedModel):
 class Backbone(Configured, Presets, keras_hub.models.Backbone):
     """Base class of the zoo's backbones."""
 
+    def parts(self) -> Iterable[tuple[Any, ...]]:
+        """Layers in the order in which they are built, each with its inputs' sizes."""
+        raise NotImplementedError
+
+    def build(self, input_shape: Shape | None = None) -> None:
+        for layer, *sizes in self.parts():
+            if layer is not None:
+                layer.build(*((None, None, size) for size in sizes))
+        self.built = True
+
+    def initializer(self) -> Any:
+        """A new initializer of the matrices of `dense`: Keras's default."""
+        return "glorot_uniform"
+
     def dense(self, units: int, name: str, **options: Any) -> keras.layers.Dense:
         """A Dense layer in the backbone's dtype."""
+        if "kernel_initializer" not in options:
+            options["kernel_initializer"] = self.initializer()
         return keras.layers.Dense(units, dtype=self.dtype_policy, name=name, **options)
 
     def embedding(

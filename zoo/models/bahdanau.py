@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 import keras
 from keras import ops
 
-from zoo.backend import Shape, Tensor
+from zoo.backend import Tensor
 from zoo.layers import (
     AdditiveAttention,
     ContextCell,
@@ -131,11 +131,7 @@ class Bahdanau(Seq2SeqBackbone):
             name="encoder",
         )
         self.start_layer = self.dense(
-            hidden_dim,
-            "W_s",
-            activation="tanh",
-            use_bias=use_bias,
-            kernel_initializer=self.normal(),
+            hidden_dim, "W_s", activation="tanh", use_bias=use_bias
         )
         cell = GRUCell(
             hidden_dim,
@@ -162,21 +158,20 @@ class Bahdanau(Seq2SeqBackbone):
             name="deep_output",
         )
         self.drop = keras.layers.Dropout(dropout, dtype=policy)
-        self.output_layer = self.dense(
-            self.target_size, "W_o", use_bias=use_bias, kernel_initializer=self.normal()
-        )
+        self.output_layer = self.dense(self.target_size, "W_o", use_bias=use_bias)
         self.build(None)
 
-    def build(self, input_shape: Shape | None = None) -> None:
-        words = (None, None, self.embedding_dim)
-        states = (None, None, self.hidden_dim)
-        annotations = (None, None, 2 * self.hidden_dim)
-        self.encoder.build(words)
-        self.start_layer.build((None, self.hidden_dim))
-        self.decoder.build(words, annotations)
-        self.deep_output.build(states, words, annotations)
-        self.output_layer.build((None, None, self.maxout_dim))
-        self.built = True
+    initializer = Seq2SeqBackbone.normal
+
+    def parts(self) -> Any:
+        m, n = self.embedding_dim, self.hidden_dim
+        return [
+            (self.encoder, m),
+            (self.start_layer, n),
+            (self.decoder, m, 2 * n),
+            (self.deep_output, n, m, 2 * n),
+            (self.output_layer, self.maxout_dim),
+        ]
 
     # === The contract ===
     def encode(self, source_ids: Tensor, training: bool = False) -> Memory:

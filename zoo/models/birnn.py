@@ -113,12 +113,10 @@ class BiRNN(Backbone):
             **options,
         )
 
-    def build(self, input_shape: Shape | None = None) -> None:
-        for cell in self.chains:
-            cell.build((None, self.input_dim))
+    def parts(self) -> Any:
         width = len(self.chains) * self.hidden_dim
-        self.output_layer.build((None, None, width))
-        self.built = True
+        chains = [(cell, self.input_dim) for cell in self.chains]
+        return [*chains, (self.output_layer, width)]
 
     def call(
         self, inputs: Tensor, mask: Tensor | None = None, training: bool = False
@@ -243,9 +241,7 @@ class BiRNNWords(Backbone):
         self.character_embedding = self.embedding(
             character_size, character_dim, "characters", self.uniform()
         )
-        self.convolution = self.dense(
-            filters, "convolution", kernel_initializer=self.uniform()
-        )
+        self.convolution = self.dense(filters, "convolution")
         self.birnn = BiRNN(
             embedding_dim + filters,
             output_dim,
@@ -258,11 +254,14 @@ class BiRNNWords(Backbone):
         )
         self.build(None)
 
-    def build(self, input_shape: Shape | None = None) -> None:
-        self.token_embedding.build((None, None))
-        self.character_embedding.build((None, None, None))
-        self.convolution.build((None, None, self.window * self.character_dim))
-        self.built = True
+    initializer = Backbone.uniform
+
+    def parts(self) -> Any:
+        return [
+            (self.token_embedding, 1),
+            (self.character_embedding, 1),
+            (self.convolution, self.window * self.character_dim),
+        ]
 
     def call(self, inputs: Tensor, training: bool = False) -> Any:
         word_ids = ops.cast(inputs["word_ids"], "int32")

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import keras
 from keras import ops
 
-from zoo.backend import Shape, Tensor
+from zoo.backend import Tensor
 from zoo.ids import START_ID
 from zoo.layers import FixedContextDecoder, GRUCell, MaxoutReadout, RecurrentStack
 from zoo.layers.configured import AboveZero, PerGate, Rate, Size
@@ -153,26 +153,19 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
         self.output_layer = self.dense(self.target_size, "G_l")
         self.build(None)
 
-    def dense(self, units: int, name: str, **options: Any) -> keras.layers.Dense:
-        given = {"use_bias": self.use_bias, "kernel_initializer": self.normal()}
-        return super().dense(units, name, **{**given, **options})
+    initializer = Seq2SeqBackbone.normal
 
-    def build(self, input_shape: Shape | None = None) -> None:
-        words = (None, None, self.embedding_dim)
-        states = (None, None, self.hidden_dim)
-        context = (None, self.hidden_dim)
-        self.encoder.build(words)
-        if self.summarize is not None:
-            self.summarize.build(context)
-        self.start_layer.build(context)
-        self.decoder.build(words, context)
-        self.maxout.build(states, words, context)
-        width = self.maxout_dim
-        if self.low_rank is not None:
-            self.low_rank.build((None, None, width))
-            width = self.output_rank
-        self.output_layer.build((None, None, width))
-        self.built = True
+    def parts(self) -> Any:
+        m, n = self.embedding_dim, self.hidden_dim
+        return [
+            (self.encoder, m),
+            (self.summarize, n),
+            (self.start_layer, n),
+            (self.decoder, m, n),
+            (self.maxout, n, m, n),
+            (self.low_rank, self.maxout_dim),
+            (self.output_layer, self.output_rank or self.maxout_dim),
+        ]
 
     # === The contract ===
     def encode(self, source_ids: Tensor, training: bool = False) -> Memory:

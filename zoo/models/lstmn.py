@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import keras
 from keras import ops
 
-from zoo.backend import Shape, Tensor
+from zoo.backend import Tensor
 from zoo.layers import LSTMN
 from zoo.layers.configured import AboveZero, Rate, Size
 from zoo.models.seq2seq import Seq2SeqBackbone
@@ -92,37 +92,32 @@ class LSTMNEncoderDecoder(Seq2SeqBackbone):
         super().__init__(dtype=dtype, **kwargs)
         self.configure(locals())
         policy = self.dtype_policy
-        self.make_embeddings(embedding_dim, self._initializer)
+        self.make_embeddings(embedding_dim, self.initializer)
         self.encoder, self.decoder = (
             LSTMN(
                 hidden_dim,
                 num_layers,
                 fusion=kind,
                 dropout=dropout,
-                kernel_initializer=self._initializer(),
+                kernel_initializer=self.initializer(),
                 dtype=policy,
                 name=name,
             )
             for name, kind in (("encoder", None), ("decoder", fusion))
         )
         self.drop = keras.layers.Dropout(dropout, dtype=policy)
-        self.output_layer = self.dense(
-            self.target_size, "W", kernel_initializer=self._initializer()
-        )
+        self.output_layer = self.dense(self.target_size, "W")
         self.build(None)
 
-    def _initializer(self):
+    def initializer(self) -> Any:
         limit = self.initializer_range
         if limit is None:
             return keras.initializers.GlorotUniform()
         return keras.initializers.RandomUniform(-limit, limit)
 
-    def build(self, input_shape: Shape | None = None) -> None:
-        words = (None, None, self.embedding_dim)
-        self.encoder.build(words)
-        self.decoder.build(words)
-        self.output_layer.build((None, None, self.hidden_dim))
-        self.built = True
+    def parts(self) -> Any:
+        m, n = self.embedding_dim, self.hidden_dim
+        return (self.encoder, m), (self.decoder, m), (self.output_layer, n)
 
     # === The contract ===
     def encode(self, source_ids: Tensor, training: bool = False) -> Memory:

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import keras
 from keras import ops
 
-from zoo.backend import Shape, Tensor
+from zoo.backend import Tensor
 from zoo.layers import (
     AttentionCell,
     AttentionDecoder,
@@ -183,12 +183,7 @@ class Luong(Seq2SeqBackbone):
         self.readout_drop = keras.layers.Dropout(readout_dropout, dtype=policy)
         self.output_layer = None
         if not tie_embeddings:
-            self.output_layer = self.dense(
-                self.target_size,
-                "W_s",
-                use_bias=False,
-                kernel_initializer=self.uniform(),
-            )
+            self.output_layer = self.dense(self.target_size, "W_s", use_bias=False)
         self.build(None)
 
     def _make_attention(self):
@@ -208,14 +203,11 @@ class Luong(Seq2SeqBackbone):
             return ConcatAttention(self.hidden_dim, **options)
         return MultiplicativeAttention(self.score, **options)
 
-    def build(self, input_shape: Shape | None = None) -> None:
-        annotations = (None, None, self.hidden_dim)
-        words = (None, None, self.embedding_dim)
-        self.encoder.build(words)
-        self.decoder.build(words, annotations)
-        if self.output_layer is not None:
-            self.output_layer.build(annotations)
-        self.built = True
+    initializer = Seq2SeqBackbone.uniform
+
+    def parts(self) -> Any:
+        m, d = self.embedding_dim, self.hidden_dim
+        return (self.encoder, m), (self.decoder, m, d), (self.output_layer, d)
 
     # === The contract ===
     def encode(self, source_ids: Tensor, training: bool = False) -> Memory:

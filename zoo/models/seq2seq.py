@@ -18,7 +18,7 @@ from typing import Any, Literal
 import keras
 from keras import ops
 
-from zoo.backend import Shape, Tensor
+from zoo.backend import Tensor
 from zoo.ids import END_ID, PAD_ID, START_ID
 from zoo.layers.fast_loops.decoder_loop import LoopView
 from zoo.models.backbone import Backbone
@@ -130,9 +130,6 @@ class Seq2SeqBackbone(Backbone):
     ) -> tuple[Tensor, ...]:
         """`(weights,)` of `align`, or `(weights, p_t (B, T), windows (B, T, 2))`."""
         return (self.align(source_ids, target_ids),)
-
-    def build(self, input_shape: Shape | None = None) -> None:
-        raise NotImplementedError
 
     @property
     def target_size(self) -> int:

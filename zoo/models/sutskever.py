@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import keras
 
-from zoo.backend import Shape, Tensor
+from zoo.backend import Tensor
 from zoo.layers import RecurrentStack
 from zoo.layers.configured import AboveZero, Rate, Size
 from zoo.models.seq2seq import Seq2SeqBackbone, no_weights
@@ -124,12 +124,9 @@ class Seq2Seq(Seq2SeqBackbone):
         )
         self.build(None)
 
-    def build(self, input_shape: Shape | None = None) -> None:
-        words = (None, None, self.embedding_dim)
-        self.encoder.build(words)
-        self.decoder.build(words)
-        self.output_layer.build((None, None, self.hidden_dim))
-        self.built = True
+    def parts(self) -> Any:
+        m, n = self.embedding_dim, self.hidden_dim
+        return (self.encoder, m), (self.decoder, m), (self.output_layer, n)
 
     # === The contract ===
     def encode(self, source_ids: Tensor, training: bool = False) -> Memory:

@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 import keras
 from keras import ops
 
-from zoo.backend import Shape, Tensor
+from zoo.backend import Tensor
 from zoo.ids import PAD_ID
 from zoo.layers import TransformerDecoderLayer, TransformerEncoderLayer, sinusoids
 from zoo.layers.configured import Rate, Size
@@ -140,16 +140,12 @@ class Transformer(Seq2SeqBackbone):
     def _normal(self):
         return keras.initializers.RandomNormal(stddev=self.hidden_dim**-0.5)
 
-    def build(self, input_shape: Shape | None = None) -> None:
-        shape = (None, None, self.hidden_dim)
-        for layer in self.encoder_layers:
-            layer.build(shape)
-        for layer in self.decoder_layers:
-            layer.build(shape, shape)
+    def parts(self) -> Any:
+        d = self.hidden_dim
+        yield from ((layer, d) for layer in self.encoder_layers)
+        yield from ((layer, d, d) for layer in self.decoder_layers)
         for last in (self.encoder_norm, self.decoder_norm, self.output_layer):
-            if last is not None:
-                last.build(shape)
-        self.built = True
+            yield last, d
 
     def _embed(self, embedding, ids, positions, training=False):
         """Dropout(sqrt(d) E x + PE)."""

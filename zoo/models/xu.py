@@ -173,16 +173,19 @@ class ShowAttendTell(Seq2SeqBackbone):
         self.build(None)
 
     def build(self, input_shape: Shape | None = None) -> None:
-        words = (None, None, self.embedding_dim)
-        annotations = (None, None, self.annotation_dim)
         self._build_image_encoder()
-        for layer in (self.start_h, self.start_c):
-            layer.build((None, self.annotation_dim))
-        self.decoder.build(words, annotations)
-        self.L_h.build((None, None, self.hidden_dim))
-        self.L_z.build(annotations)
-        self.output_layer.build(words)
-        self.built = True
+        super().build(input_shape)
+
+    def parts(self) -> Any:
+        m, n, d = self.embedding_dim, self.hidden_dim, self.annotation_dim
+        return [
+            (self.start_h, d),
+            (self.start_c, d),
+            (self.decoder, m, d),
+            (self.L_h, n),
+            (self.L_z, d),
+            (self.output_layer, m),
+        ]
 
     def _build_image_encoder(self):
         shape = (None, *self.image_shape)

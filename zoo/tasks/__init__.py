@@ -6,7 +6,8 @@ from zoo.tasks.captioner import (
 )
 from zoo.tasks.classifier import RecurrentClassifierPreprocessor, SentimentClassifier
 from zoo.tasks.language_model import RecurrentCausalLM, RecurrentLMPreprocessor
-from zoo.tasks.paper_translators import (
+from zoo.tasks.tagger import BiRNNTagger
+from zoo.tasks.translator import (
     BahdanauPreprocessor,
     BahdanauTranslator,
     LSTMNPreprocessor,
@@ -21,9 +22,8 @@ from zoo.tasks.paper_translators import (
     Seq2SeqTranslator,
     TransformerPreprocessor,
     TransformerTranslator,
+    Translator,
 )
-from zoo.tasks.tagger import BiRNNTagger
-from zoo.tasks.translator import Translator
 
 __all__ = [
     "BahdanauPreprocessor",

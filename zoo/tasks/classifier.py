@@ -9,7 +9,7 @@ import numpy as np
 
 from zoo.decoding.compiled import compiled
 from zoo.decoding.word_methods import Classifying
-from zoo.models.recurrent_classifier import RecurrentClassifier
+from zoo.models.recurrent_lm import RecurrentClassifier
 from zoo.tasks.task_base import TextTask
 from zoo.text import SentimentPreprocessor
 
