@@ -5,7 +5,6 @@ import ctypes
 import functools
 import gc
 import importlib.metadata
-import importlib.util
 import os
 import platform
 import sys
@@ -151,12 +150,12 @@ def _keep_memory():
 
 
 def _set_xla_flags():
-    if importlib.util.find_spec("jaxlib") is None:
-        return
     flags = os.environ.get("XLA_FLAGS", "")
-    if importlib.metadata.version("jaxlib").startswith("0.10.") and _DOTS not in flags:
-        flag = f"{_DOTS}=LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
-        os.environ["XLA_FLAGS"] = f"{flags} {flag}".strip()
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        version = importlib.metadata.version("jaxlib")
+        if version.startswith("0.10.") and _DOTS not in flags:
+            flag = f"{_DOTS}=LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
+            os.environ["XLA_FLAGS"] = f"{flags} {flag}".strip()
 
 
 def _keep_programs():

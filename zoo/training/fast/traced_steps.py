@@ -226,22 +226,16 @@ def _fold_constants(module):
     aten = torch.ops.aten
     makers = {aten.lift_fresh_copy.default, aten.scalar_tensor.default}
     makers.add(aten._to_copy.default)
-    constants = {}
-    for node in list(module.graph.nodes):
+    values = {}
+    for node in module.graph.nodes:
         if node.op == "get_attr":
-            constants[node] = getattr(module, node.target)
-        elif node.target in makers and all(
-            x in constants for x in node.all_input_nodes
-        ):
-            arguments = torch.fx.node.map_arg((node.args, node.kwargs), constants.get)
-            value = node.target(*arguments[0], **arguments[1])
-            name = f"constant_{len(constants)}"
-            module.register_buffer(name, value)
-            with module.graph.inserting_before(node):
-                constant = module.graph.get_attr(name)
-            constants[constant] = value
-            node.replace_all_uses_with(constant)
-            module.graph.erase_node(node)
+            values[node] = getattr(module, node.target)
+        elif node.target in makers and values.keys() >= set(node.all_input_nodes):
+            arguments = torch.fx.node.map_arg((node.args, node.kwargs), values.get)
+            values[node] = node.target(*arguments[0], **arguments[1])
+            name = f"constant_{len(values)}"
+            module.register_buffer(name, values[node])
+            node.op, node.target, node.args, node.kwargs = "get_attr", name, (), {}
     module.graph.eliminate_dead_code()
     module.recompile()
 

@@ -13,17 +13,6 @@ from zoo.checks import positive
 from zoo.files import atomic_write
 
 
-def global_norm(gradients: Sequence[Any]) -> Any:
-    """Returns the Euclidean norm of all gradients (or None) together, in float32."""
-    parts = [
-        ops.reshape(ops.cast(part, "float32"), (-1,))
-        for part in _dense(gradients)
-        if part is not None
-    ]
-    # A product is twice as fast as XLA's reductions on a CPU.
-    return ops.sqrt(sum(ops.dot(part, part) for part in parts))
-
-
 def _dense(gradients):
     """Makes TensorFlow's sparse gradients dense.
 
@@ -75,7 +64,11 @@ class _Tracked:
         if not self.built:
             self.build(list(trainable_variables))
         grads = _dense(grads)
-        norm = ops.stop_gradient(global_norm(grads))
+        flat = [
+            ops.reshape(ops.cast(g, "float32"), (-1,)) for g in grads if g is not None
+        ]
+        # A product is twice as fast as XLA's reductions on a CPU.
+        norm = ops.stop_gradient(ops.sqrt(sum(ops.dot(x, x) for x in flat)))
         total, highest, count, rate = self.statistics
         total.assign_add(norm)
         # Not `maximum`: XLA's, on a CPU, passes over NaN.
