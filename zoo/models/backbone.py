@@ -81,11 +81,15 @@ class Backbone(Configured, Presets, keras_hub.models.Backbone):
         """A new initializer of the matrices of `dense`: Keras's default."""
         return "glorot_uniform"
 
+    def named(self, name: str) -> dict[str, Any]:
+        """The options that every layer of the backbone has: its dtype, and a name."""
+        return {"dtype": self.dtype_policy, "name": name}
+
     def dense(self, units: int, name: str, **options: Any) -> keras.layers.Dense:
         """A Dense layer in the backbone's dtype."""
         if "kernel_initializer" not in options:
             options["kernel_initializer"] = self.initializer()
-        return keras.layers.Dense(units, dtype=self.dtype_policy, name=name, **options)
+        return keras.layers.Dense(units, **self.named(name), **options)
 
     def embedding(
         self,
@@ -97,8 +101,8 @@ class Backbone(Configured, Presets, keras_hub.models.Backbone):
         **options: Any,
     ) -> keras.layers.Embedding:
         """Word vectors in the backbone's dtype."""
-        options |= {"embeddings_initializer": initializer, "name": name}
-        return cls(count, size, dtype=self.dtype_policy, **options)
+        options["embeddings_initializer"] = initializer
+        return cls(count, size, **self.named(name), **options)
 
     def uniform(self) -> keras.initializers.Initializer:
         """A new U(-r, r), of the argument `initializer_range`."""

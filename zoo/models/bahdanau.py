@@ -127,8 +127,7 @@ class Bahdanau(Seq2SeqBackbone):
             recurrent_initializer=PerGate("orthogonal", 3),
             cell="gru",
             cell_options=options,
-            dtype=policy,
-            name="encoder",
+            **self.named("encoder"),
         )
         self.start_layer = self.dense(
             hidden_dim, "W_s", activation="tanh", use_bias=use_bias
@@ -137,25 +136,22 @@ class Bahdanau(Seq2SeqBackbone):
             hidden_dim,
             kernel_initializer=self.normal(),
             recurrent_initializer=PerGate("orthogonal", 3),
-            dtype=policy,
-            name="decoder_gru",
+            **self.named("decoder_gru"),
             **options,
         )
         attention = AdditiveAttention(
             attention_dim,
             kernel_initializer=keras.initializers.RandomNormal(stddev=0.001),
             vector_initializer="zeros",
-            dtype=policy,
-            name="attention",
+            **self.named("attention"),
         )
-        cell = ContextCell(cell, attention, dtype=policy, name="decoder_cell")
-        self.decoder = ContextDecoder(cell, dtype=policy, name="decoder")
+        cell = ContextCell(cell, attention, **self.named("decoder_cell"))
+        self.decoder = ContextDecoder(cell, **self.named("decoder"))
         self.deep_output = MaxoutReadout(
             maxout_dim,
             use_bias=use_bias,
             kernel_initializer=self.normal(),
-            dtype=policy,
-            name="deep_output",
+            **self.named("deep_output"),
         )
         self.drop = keras.layers.Dropout(dropout, dtype=policy)
         self.output_layer = self.dense(self.target_size, "W_o", use_bias=use_bias)

@@ -108,8 +108,7 @@ class BiRNN(Backbone):
             kernel_initializer=self.uniform(),
             recurrent_initializer=self.uniform(),
             bias_initializer=self.uniform(),
-            dtype=self.dtype_policy,
-            name=name,
+            **self.named(name),
             **options,
         )
 
@@ -249,8 +248,7 @@ class BiRNNWords(Backbone):
             cell=cell,
             dropout=dropout,
             initializer_range=initializer_range,
-            dtype=self.dtype_policy,
-            name="birnn",
+            **self.named("birnn"),
         )
         self.build(None)
 

@@ -127,8 +127,7 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
             recurrent_initializer=gates,
             cell="gru",
             cell_options=options,
-            dtype=policy,
-            name="encoder",
+            **self.named("encoder"),
         )
         self.summarize = self.dense(hidden_dim, "V", activation="tanh")
         self.summarize = self.summarize if paper else None
@@ -138,13 +137,12 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
             reset_after=paper,
             kernel_initializer=self.normal(),
             recurrent_initializer=gates,
-            dtype=policy,
-            name="decoder_gru",
+            **self.named("decoder_gru"),
             **options,
         )
-        self.decoder = FixedContextDecoder(cell, dtype=policy, name="decoder")
+        self.decoder = FixedContextDecoder(cell, **self.named("decoder"))
         self.maxout = MaxoutReadout(
-            maxout_dim, use_bias, self.normal(), dtype=policy, name="maxout"
+            maxout_dim, use_bias, self.normal(), **self.named("maxout")
         )
         self.low_rank = None
         if output_rank is not None:

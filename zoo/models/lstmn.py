@@ -100,8 +100,7 @@ class LSTMNEncoderDecoder(Seq2SeqBackbone):
                 fusion=kind,
                 dropout=dropout,
                 kernel_initializer=self.initializer(),
-                dtype=policy,
-                name=name,
+                **self.named(name),
             )
             for name, kind in (("encoder", None), ("decoder", fusion))
         )

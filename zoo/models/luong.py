@@ -155,8 +155,7 @@ class Luong(Seq2SeqBackbone):
             dropout=dropout,
             kernel_initializer=self.uniform(),
             cell_options={"use_bias": False},
-            dtype=policy,
-            name="encoder",
+            **self.named("encoder"),
         )
         cells = [
             LSTMCell(
@@ -165,8 +164,7 @@ class Luong(Seq2SeqBackbone):
                 unit_forget_bias=False,
                 kernel_initializer=self.uniform(),
                 recurrent_initializer=self.uniform(),
-                dtype=policy,
-                name=f"decoder_lstm_{layer}",
+                **self.named(f"decoder_lstm_{layer}"),
             )
             for layer in range(num_layers)
         ]
@@ -176,10 +174,9 @@ class Luong(Seq2SeqBackbone):
             input_feeding=input_feeding,
             dropout=dropout,
             kernel_initializer=self.uniform(),
-            dtype=policy,
-            name="decoder_cell",
+            **self.named("decoder_cell"),
         )
-        self.decoder = AttentionDecoder(cell, dtype=policy, name="decoder")
+        self.decoder = AttentionDecoder(cell, **self.named("decoder"))
         self.readout_drop = keras.layers.Dropout(readout_dropout, dtype=policy)
         self.output_layer = None
         if not tie_embeddings:
@@ -189,8 +186,7 @@ class Luong(Seq2SeqBackbone):
     def _make_attention(self):
         options = {
             "kernel_initializer": self.uniform(),
-            "dtype": self.dtype_policy,
-            "name": "attention",
+            **self.named("attention"),
         }
         if self.attention == "location":
             return LocationAttention(self.max_source_length, **options)

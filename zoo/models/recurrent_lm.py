@@ -110,8 +110,7 @@ class RecurrentLM(Backbone):
             num_layers,
             dropout=dropout,
             kernel_initializer=self.uniform(),
-            dtype=policy,
-            name="recurrent",
+            **self.named("recurrent"),
         )
         self.drop = keras.layers.Dropout(dropout, dtype=policy)
         self.output_layer = self.dense(vocabulary_size, "W")
@@ -250,8 +249,7 @@ class RecurrentClassifier(Backbone):
             num_layers,
             dropout=dropout,
             kernel_initializer=uniform,
-            dtype=self.dtype_policy,
-            name="recurrent",
+            **self.named("recurrent"),
         )
         self.drop = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
         self.hidden = self.dense(hidden_dim, "hidden", activation="relu")

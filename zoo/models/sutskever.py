@@ -109,8 +109,7 @@ class Seq2Seq(Seq2SeqBackbone):
                     "use_bias": use_bias,
                     "unit_forget_bias": unit_forget_bias,
                 },
-                dtype=policy,
-                name=name,
+                **self.named(name),
             )
             for name, reverse in (("encoder", self.reverse_source), ("decoder", False))
         )

@@ -115,8 +115,7 @@ class Transformer(Seq2SeqBackbone):
                     ff_dim,
                     dropout,
                     norm,
-                    dtype=policy,
-                    name=f"{name}_{layer}",
+                    **self.named(f"{name}_{layer}"),
                 )
                 for layer in range(num_layers)
             ]
@@ -128,7 +127,7 @@ class Transformer(Seq2SeqBackbone):
         self.encoder_norm = self.decoder_norm = None
         if norm == "pre":
             self.encoder_norm, self.decoder_norm = (
-                keras.layers.LayerNormalization(epsilon=1e-6, dtype=policy, name=name)
+                keras.layers.LayerNormalization(epsilon=1e-6, **self.named(name))
                 for name in ("encoder_norm", "decoder_norm")
             )
         self.drop = keras.layers.Dropout(dropout, dtype=policy)

@@ -144,27 +144,25 @@ class ShowAttendTell(Seq2SeqBackbone):
         )
         if image_encoder is None:
             filters = [max(annotation_dim // n, 1) for n in (8, 2, 1)]
-            image_encoder = ImageEncoder(filters, dtype=policy, name="encoder")
+            image_encoder = ImageEncoder(filters, **self.named("encoder"))
         self.encoder = image_encoder
         self.start_h = self.dense(hidden_dim, "f_h", activation="tanh")
         self.start_c = self.dense(hidden_dim, "f_c", activation="tanh")
-        layer = AdditiveAttention(attention_dim, dtype=policy, name="f_att")
+        layer = AdditiveAttention(attention_dim, **self.named("f_att"))
         if attention == "hard":
-            layer = HardAttention(layer, dtype=policy, name="hard_attention")
+            layer = HardAttention(layer, **self.named("hard_attention"))
         cell = ContextCell(
             LSTMCell(
                 hidden_dim,
                 unit_forget_bias=False,
                 recurrent_initializer=PerGate("orthogonal", 4),
-                dtype=policy,
-                name="decoder_lstm",
+                **self.named("decoder_lstm"),
             ),
             layer,
             gate=gate,
-            dtype=policy,
-            name="decoder_cell",
+            **self.named("decoder_cell"),
         )
-        self.decoder = ContextDecoder(cell, dtype=policy, name="decoder")
+        self.decoder = ContextDecoder(cell, **self.named("decoder"))
         self.L_h = self.dense(embedding_dim, "L_h")
         self.L_z = self.dense(embedding_dim, "L_z", use_bias=False)
         self.drop = keras.layers.Dropout(dropout, dtype=policy)

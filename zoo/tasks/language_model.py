@@ -54,20 +54,6 @@ class RecurrentCausalLM(Generating, Scoring, TextTask, keras_hub.models.CausalLM
     preprocessor_cls = RecurrentLMPreprocessor
     task_name = "generate"
 
-    def compile(self, *args: Any, sampler: Any = "greedy", **kwargs: Any) -> None:
-        """`keras_hub.models.CausalLM.compile`; `generate` is greedy by default.
-
-        Raises:
-            ValueError: for a search that is for translators, such as
-                `zoo.decoding.BeamSearch`.
-        """
-        if hasattr(sampler, "generate"):
-            raise ValueError(
-                "`sampler` must be a KerasHub sampler or its name; beam search works "
-                f"with translators only. Received: sampler={sampler!r}"
-            )
-        super().compile(*args, sampler=sampler, **kwargs)
-
     def next_word(self, token_ids: Tensor, states: Any) -> Any:
         """The `backbone.step` of `generate`: `(logits (B, V), states)`.
 

@@ -100,6 +100,17 @@ class Generating:
     """`generate` of a task of text."""
 
     def compile(self, *args: Any, sampler: Any = "greedy", **kwargs: Any) -> None:
+        """KerasHub's `compile`; `generate` is greedy by default.
+
+        Raises:
+            ValueError: of a language model for a search that is for translators, such
+                as `zoo.decoding.BeamSearch`.
+        """
+        if hasattr(sampler, "generate") and self.task_name != "translate":
+            raise ValueError(
+                "`sampler` must be a KerasHub sampler or its name; beam search works "
+                f"with translators only. Received: sampler={sampler!r}"
+            )
         super().compile(*args, sampler=sampler, **kwargs)
 
     def generate(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
