@@ -10,6 +10,7 @@ from zoo.decoding.batch_decoding import BatchDecoder, score_ids, search_ids, tot
 from zoo.decoding.records import Caption, Translation
 from zoo.decoding.word_methods import perplexity_from
 from zoo.ids import UNKNOWN_ID
+from zoo.images import read_images
 from zoo.strings import check_texts
 from zoo.text.rows import LONGEST
 from zoo.text.translation_arrays import needed_preprocessor
@@ -207,7 +208,7 @@ class Captioning(BatchDecoder):
         )
         if max_length is None:
             max_length = max(preprocessor.target_length, search.min_length)
-        arrays, single = preprocessor.images(images)
+        arrays, single = read_images(images, preprocessor.image_shape)
         found = search_ids(self, arrays, search, max_length, batch_size)
         return self._write(found, arrays, n_best, single, return_details, batch_size)
 
@@ -218,7 +219,7 @@ class Captioning(BatchDecoder):
 
     def _read_pairs(self, images, captions):
         preprocessor = needed_preprocessor(self, "Reading a caption")
-        arrays, single = preprocessor.images(images)
+        arrays, single = read_images(images, preprocessor.image_shape)
         texts = _read_targets(captions, single, len(arrays))
         return arrays, texts, preprocessor.encode_targets(texts), single
 

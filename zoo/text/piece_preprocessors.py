@@ -8,10 +8,11 @@ import keras_hub
 from zoo.backend import Tensor
 from zoo.checks import integer, positive
 from zoo.ids import END_ID, START_ID
+from zoo.images import read_images
 from zoo.strings import describe, read_texts
 from zoo.text.rows import bucket, framed, pad_rows, python_ids
 from zoo.text.tokenizer import Tokenizer
-from zoo.text.translation_arrays import CaptionText, TranslationText
+from zoo.text.translation_arrays import TargetText, TranslationText
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -187,7 +188,7 @@ def _training_arrays(inputs, preprocessor, targets, single):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class CaptionPreprocessor(CaptionText, keras_hub.models.Preprocessor):
+class CaptionPreprocessor(TargetText, keras_hub.models.Preprocessor):
     """Converts images and captions to what a captioner reads, and ids to captions.
 
     Called with `{"image": images, "caption": strings}`, it returns `(x, y,
@@ -242,7 +243,7 @@ class CaptionPreprocessor(CaptionText, keras_hub.models.Preprocessor):
     ) -> Any:
         """Returns `(x, y, sample_weight)` for `fit`; see the class."""
         images, captions = _columns(x, "image", "caption", y, sample_weight)
-        images, single = self.images(images)
+        images, single = read_images(images, self.image_shape)
         texts, _ = read_texts(captions, "caption")
         return _training_arrays({"images": images}, self, texts, single)
 

@@ -40,11 +40,11 @@ def pad_rows(rows: Sequence[Sequence[int]], length: int) -> np.ndarray:
     return pad_batch(rows, len(rows), length)
 
 
-def cut_rows(rows: Sequence[Any], limit: int, unit: str = "words") -> list[Any]:
-    """Cuts rows of words or other units to `limit`, with one warning."""
+def cut_rows(rows: Sequence[Any], limit: int) -> list[Any]:
+    """Cuts rows of words to `limit`, with one warning."""
     if cut := sum(len(row) > limit for row in rows):
         warn_caller(
-            f"{cut} of {len(rows)} texts have more than {limit} {unit} and were cut"
+            f"{cut} of {len(rows)} texts have more than {limit} words and were cut"
         )
     return [row[:limit] for row in rows]
 

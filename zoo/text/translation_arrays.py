@@ -4,10 +4,7 @@ import itertools
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from zoo.checks import integer
-from zoo.images import read_images
 from zoo.strings import check_texts, warn_caller
 from zoo.text.graph import CHARACTERS_PER_PIECE
 from zoo.text.rows import python_ids
@@ -100,21 +97,6 @@ class TargetText:
                 "characters"
             )
         return [[*row[:limit], *end] if row else [] for row in rows]
-
-
-class CaptionText(TargetText):
-    """The methods of a captioner's preprocessor that need no tensors.
-
-    Attributes:
-        tokenizer, target_length: see `TargetText`.
-        image_shape: height, width and channels.
-    """
-
-    image_shape: tuple[int, int, int]
-
-    def images(self, images: Any) -> tuple[np.ndarray, bool]:
-        """Returns images as one array; see `zoo.images.read_images`."""
-        return read_images(images, self.image_shape)
 
 
 class TranslationText(TargetText):

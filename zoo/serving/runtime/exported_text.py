@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 import sentencepiece
 
 from zoo.strings import replace_surrogates
-from zoo.text.translation_arrays import CaptionText, TranslationText
+from zoo.text.translation_arrays import TargetText, TranslationText
 from zoo.text.vocabulary import (
     PromptText,
     SpecialIds,
@@ -62,7 +62,7 @@ class PiecesPreprocessor(TranslationText):
 
 
 @dataclasses.dataclass
-class ImagesPreprocessor(CaptionText):
+class ImagesPreprocessor(TargetText):
     """A `zoo.text.CaptionPreprocessor` for captions alone."""
 
     tokenizer: Pieces

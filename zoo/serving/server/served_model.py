@@ -9,7 +9,7 @@ import numpy as np
 
 from zoo.decoding import search_ids
 from zoo.files import StrPath
-from zoo.images import decode_image
+from zoo.images import decode_image, read_images
 from zoo.serving.export.manifest import newest
 from zoo.serving.protocol import (
     DEFAULT,
@@ -256,7 +256,7 @@ def _images(preprocessor, values):
         except ValueError as error:
             raise invalid(f"image_bytes[{place}]: {error}") from None
         # Scaled at once: as they are sent, 64 may take gigabytes.
-        images.append(preprocessor.images(image)[0])
+        images.append(read_images(image, preprocessor.image_shape)[0])
     return np.concatenate(images)
 
 
