@@ -16,21 +16,14 @@ from zoo.text.rows import Rows, batches, bucket, pad_batch
 class BatchDecoder:
     """Base of the tasks that write text, with or without Keras.
 
-    Subclasses have `label_log_probs` and `target_alignments`; see `KerasDecoder`. Of a
-    kind of source, `_read_pairs` returns sources, target texts, their ids, and whether
-    there was one of each; `_record` makes the record of one.
-
-    Attributes:
-        backbone: the model, with the contract of `zoo.models.Seq2SeqBackbone`.
-        preprocessor: its preprocessor.
-        search_class: the class of its searches, a `zoo.decoding.search.Search`.
-        map_batches: function that applies a function to batches, as Python's `map`.
+    Subclasses have `label_log_probs` and `target_alignments`; see `KerasDecoder`.
     """
 
-    backbone: Any
+    backbone: Any  # with the contract of `zoo.models.Seq2SeqBackbone`
     preprocessor: Any
     search_class: type[Search]
     map_batches: Callable[..., Iterable[Any]] = map
+    # Sources, target texts, their ids, and whether there was one of each.
     _read_pairs: Callable[..., tuple[Any, Any, Any, bool]]
     _record: Callable[..., Any]
 
@@ -90,8 +83,7 @@ class BatchDecoder:
     def _write(self, found, sources, n_best, single, details, batch_size, mend=None):
         """Turns the result of `search_ids` into texts, or records with `details`.
 
-        `mend` takes a source's index and a record, and returns one without unknown
-        pieces.
+        `mend` replaces the unknown pieces of a record, given the index of its source.
         """
         rows = [(i, *pair) for i, best in enumerate(found) for pair in best]
         written = self.preprocessor.decode([ids for _, ids, _ in rows])
@@ -196,10 +188,7 @@ def _in_batches(model, function, order, batch_size, *columns):
 def in_threads(
     workers: int, function: Callable[..., Any], items: Iterable[Any]
 ) -> Iterator[Any]:
-    """Applies a function to items as `map` does, several at a time.
-
-    What computes must leave Python's lock to the others meanwhile.
-    """
+    """Applies a function to items as `map` does, several at a time."""
     pool = ThreadPoolExecutor(workers)
     try:
         yield from pool.map(function, items)
@@ -256,11 +245,7 @@ def align_ids(
 
 
 def _read(model, function, sources, targets, chosen, batch_size):
-    """Yields the index of each chosen pair, and its rows of a function's outputs.
-
-    The function takes sources, what is read of the targets, and what follows each token
-    of that.
-    """
+    """Yields the index of each chosen pair, and its rows of a function's outputs."""
     integer("batch_size", batch_size, 1)
     read = [[START_ID, *ids] for ids in targets]
     sizes = [(bucket(len(s)), len(t)) for s, t in zip(sources, read, strict=True)]

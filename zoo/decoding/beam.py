@@ -276,10 +276,7 @@ class KerasDecoder(BatchDecoder):
         return self.backbone.step(token_ids, state, memory)
 
     def label_log_probs(self, source: Any, target_ids: Any, labels: Any) -> Any:
-        """Returns `[log-probabilities (B, T)]` of int labels `(B, T)`, arrays all.
-
-        Label t is what follows `target_ids` `(B, T)` up to t.
-        """
+        """Returns `[log-probabilities (B, T)]` of labels, what follows `target_ids`."""
         backbone = self.backbone
 
         def function(source, target_ids, labels):

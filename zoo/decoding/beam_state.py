@@ -18,59 +18,33 @@ _UNCOVERED = 1e-10  # minimum attention of a source token
 
 
 class BeamState(NamedTuple):
-    """The hypotheses of a batch after some steps.
+    """The hypotheses of a batch after some steps."""
 
-    Attributes:
-        step: number of steps made, int ().
-        state: the model's state, a nested structure of `(B * K, ...)`. Arrays of more
-            than two axes, such as caches, have the rows of the hypotheses before the
-            last step.
-        parents: which of those the live hypotheses extend, int (B, K); () with a beam
-            of 1.
-        tokens: the last token of each hypothesis, int (B * K,).
-        ids: the tokens of the live hypotheses, int (B, K, T).
-        live: their log-probabilities, `LOW` if missing, (B, K).
-        done_ids: the tokens of the finished hypotheses, in the order in which they
-            finished, int (B, K, T).
-        done: their scores s(Y, X), `LOW` if missing, (B, K).
-        coverage: Σ_j a_ij of the live hypotheses, (B, K, S); () without the penalty.
-    """
-
-    step: Any
+    step: Any  # number of steps made, int ()
+    # The model's, a nested structure of (B * K, ...). Caches, arrays of more than two
+    # axes, have the rows of the hypotheses before the last step.
     state: Any
-    parents: Any
-    tokens: Any
-    ids: Any
-    live: Any
-    done_ids: Any
-    done: Any
-    coverage: Any
+    parents: Any  # which of those the live ones extend, int (B, K); () with a beam of 1
+    tokens: Any  # the last token of each hypothesis, int (B * K,)
+    ids: Any  # the tokens of the live hypotheses, int (B, K, T)
+    live: Any  # their log-probabilities, `LOW` if missing, (B, K)
+    done_ids: Any  # of the finished ones, in the order of their ends, int (B, K, T)
+    done: Any  # their scores s(Y, X), `LOW` if missing, (B, K)
+    coverage: Any  # Σ_j a_ij of the live ones, (B, K, S); () without the penalty
 
 
 class SearchConstants(NamedTuple):
-    """The constants of the search over a batch.
+    """The constants of the search over a batch."""
 
-    Attributes:
-        limits: maximum length of each translation, int (B, 1).
-        real: 1 where the source is not padding, (B, 1, S); None without the penalty.
-        penalties: of length and coverage, (2,).
-        mildest: lp(Y) of a translation at its limit, (B, 1).
-        rank: the places of a beam, int (1, K).
-        rows: the row of each sentence's first hypothesis, int (B, 1).
-        places: the places of a translation, int (1, 1, T).
-        memory: the model's memory.
-        prefix: given tokens, 0 where a place is free, int (B, T); or None.
-    """
-
-    limits: Any
-    real: Any
-    penalties: Any
-    mildest: Any
-    rank: Any
-    rows: Any
-    places: Any
-    memory: Any = None
-    prefix: Any = None
+    limits: Any  # maximum length of each translation, int (B, 1)
+    real: Any  # 1 where the source is not padding, (B, 1, S); None without the penalty
+    penalties: Any  # of length and coverage, (2,)
+    mildest: Any  # lp(Y) of a translation at its limit, (B, 1)
+    rank: Any  # the places of a beam, int (1, K)
+    rows: Any  # the row of each sentence's first hypothesis, int (B, 1)
+    places: Any  # the places of a translation, int (1, 1, T)
+    memory: Any = None  # the model's
+    prefix: Any = None  # given tokens, 0 where a place is free, int (B, T)
 
 
 def step(
@@ -193,10 +167,7 @@ def _allowed(search, logits, beam, constants):
 
 
 def _repeats(search, beam, constants, vocabulary):
-    """Returns which words (B * K, V) would repeat an n-gram.
-
-    The end token and padding may always be taken.
-    """
+    """Returns which words (B * K, V) but the end and padding would repeat an n-gram."""
     ops, ids, places = search.ops, beam.ids, constants.places
     before = search.no_repeat_ngram_size - 1
     repeats = ops.logical_and(places >= before, places < beam.step)  # (1, 1, T)
@@ -309,10 +280,7 @@ def _pick(ops, values, index, first):
 
 
 def _pick_rows(ops, values, index, first):
-    """Returns values `(B * K, ...)` of the hypotheses `index` (B, K).
-
-    They count from the row `first` (B, 1); an `index` of () keeps all values.
-    """
-    if isinstance(index, tuple):
+    """Returns values `(B * K, ...)` of the hypotheses `index` after `first` (B, 1)."""
+    if isinstance(index, tuple):  # () with a beam of 1
         return values
     return ops.take(values, ops.reshape(index + first, (-1,)), axis=0)

@@ -137,10 +137,7 @@ def _cores():
 
 
 def can_trace(model: Any) -> bool:
-    """Returns whether the steps of a search with a model can be traced.
-
-    Those of a user's own object without Keras variables can't.
-    """
+    """Returns whether a model's steps can be traced: it has Keras variables alone."""
     variables = getattr(model, "variables", ())
     return bool(variables) and all(isinstance(x, keras.Variable) for x in variables)
 

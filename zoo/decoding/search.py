@@ -26,27 +26,19 @@ def longest_translation(length: Any) -> Any:
 class Search:
     """Beam search over any library of arrays, whose operations a subclass names.
 
-    `BeamSearch` documents the search and its arguments.
-
-    Attributes:
-        ops: the library's functions, with the names and arguments of `keras.ops`.
-        top_k: function `(values, k)`; see `zoo.decoding.beam.top_k`.
-        map_structure: function `(function, structure)`, which applies a function to
-            each array of a model's state.
-        values_of: function that returns an array's values as NumPy's, or None while a
-            graph is traced.
-        find: `__call__` of NumPy arrays, `(model, source, limits, steps, prefix=None)`,
-            in as few programs as can be. Rows of the source after the last limit only
-            pad the batch.
-        _run: function `(model, beam, constants, steps)`, which returns the `BeamState`
-            when all sentences are done, after `steps` at most.
-        key: what two searches must share to run the same compiled program; of each
-            penalty, only whether it is set.
+    `BeamSearch` documents the search and its arguments. `find` is `__call__` of NumPy
+    arrays, `(model, source, limits, steps, prefix=None)`, in as few programs as can be;
+    rows of the source after the last limit only pad the batch. `_run`, of `(model,
+    beam, constants, steps)`, returns the beam when all sentences are done, after
+    `steps` at most. `key` is what two searches must share to run the same compiled
+    program; of each penalty, only whether it is set.
     """
 
-    ops: Any
-    top_k: Callable[[Tensor, int], tuple[Tensor, Tensor]]
+    ops: Any  # the library's functions, with the names and arguments of `keras.ops`
+    top_k: Callable[[Tensor, int], tuple[Tensor, Tensor]]  # see `beam.top_k`
+    # Applies a function to each array of a model's state.
     map_structure: Callable[[Callable[..., Any], Any], Any]
+    # An array's values as NumPy's, or None while a graph is traced.
     values_of: Callable[[Tensor], Any]
     find: Callable[..., Any]
     _run: Callable[..., BeamState]
@@ -215,10 +207,7 @@ class Search:
         return max(longest_translation(length), self.min_length)
 
     def _run_shrinking(self, model, beam, constants, steps, height):
-        """`_run` where arrays have values: sentences that are done leave the batch.
-
-        `height` tells how many to keep, given how many are live and how many there are.
-        """
+        """`_run` in which done sentences leave; `height(live, all)` of them stay."""
         places = np.arange(len(beam.live))  # of the batch's sentences among all
         done_ids, done = beam.done_ids + 0, beam.done + 0  # copies
         advance = self._stepper(model, beam, constants)
@@ -252,10 +241,7 @@ class Search:
 
 
 def check_found(scores: np.ndarray, places: Sequence[int], name: str) -> None:
-    """Raises a ValueError if one of the sentences has no hypothesis of finite score.
-
-    `places` tells where each stands in the caller's argument of that name.
-    """
+    """Refuses a sentence without a hypothesis, by its place in the argument `name`."""
     for row, place in zip(scores, places, strict=True):
         if not row[0] > LOW / 2:
             raise ValueError(
