@@ -7,7 +7,15 @@ import pytest
 
 import zoo
 from tests.presets_for_tests import make_preset
-from zoo.presets import PresetError, build, find, list_presets, registry, verify
+from zoo.presets import (
+    PresetError,
+    build,
+    find,
+    list_presets,
+    not_installed,
+    registry,
+    verify,
+)
 
 pytestmark = [
     pytest.mark.once,
@@ -105,6 +113,42 @@ def test_order_is_path_then_bundled_then_cache(places):
     assert find("tiny") == places.bundled / "tiny"
     make_preset(places.here / "tiny")
     assert find("tiny").resolve() == places.here / "tiny"
+
+
+def install(site, package):
+    """Installs a package without code whose entry point is for presets."""
+    (site / package).mkdir(parents=True)
+    points = f"[zoo.presets]\n{package} = {package}\nlost = lost_package.presets\n"
+    for name, text in ("METADATA", f"Name: {package}\n"), ("entry_points.txt", points):
+        path = site / f"{package}-1.0.dist-info" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    return site / package
+
+
+def test_an_installed_package_s_presets_are_found_without_its_code(
+    places, tmp_path, monkeypatch
+):
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    package = install(tmp_path / "site", "shop_presets")
+    (package / "__init__.py").write_text("raise SystemExit('imported')")
+    make_preset(places.cache / "presets" / "tiny")
+    make_preset(package / "tiny")
+    assert find("tiny") == package / "tiny"
+    assert [card.name for card in list_presets()] == ["tiny"]
+    make_preset(places.bundled / "tiny")
+    assert find("tiny") == places.bundled / "tiny"
+
+
+def test_what_is_not_installed_is_told_with_its_package(places):
+    package = "attention-zoo-presets-translation"
+    with pytest.raises(ValueError, match=f"bahdanau .* pip install {package} brings"):
+        find("bahdanau")
+    with pytest.raises(ValueError, match="did you mean bahdanau "):
+        find("bahdanu")
+    make_preset(places.bundled / "bahdanau")
+    assert "bahdanau" not in not_installed()
+    assert not_installed()["transformer"] == package
 
 
 def test_folder_that_is_no_preset_hides_no_name_and_is_refused(places):

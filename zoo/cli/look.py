@@ -54,6 +54,10 @@ def list_(arguments: argparse.Namespace) -> None:
     with console.capture() as capture:
         console.print(table)
     print("\n".join(line.strip() for line in capture.get().splitlines()))
+    absent = presets.not_installed()
+    for package in dict.fromkeys(absent.values()):
+        names = (name for name, brought_by in absent.items() if brought_by == package)
+        print(f"\nnot installed: {', '.join(names)} (pip install {package})")
     return None
 
 

@@ -1,11 +1,14 @@
 """Finds presets by name, verifies and loads them.
 
-A name is looked up, in this order, as a path, among the presets that come with the
-package, in the cache folder, and as an `hf://` or `kaggle://` handle. A preset is
-verified against its card (sizes, then sha256) before any of its files is read.
+What is no handle (`hf://`, `kaggle://`) is looked up, in this order, as a path, among
+the presets that come with zoo, among those of other packages (their entry points
+`zoo.presets`), and in the cache folder. A preset is verified against its card (sizes,
+then sha256) before any of its files is read.
 """
 
 import contextlib
+import importlib.metadata
+import importlib.util
 import json
 import os
 import sys
@@ -29,6 +32,17 @@ from zoo.strings import did_you_mean, warn_caller
 RUN_PRESETS = "preset"  # a run's folder with its presets by name
 # What is fetched of a hub's files: no code, and no other checkpoint formats.
 HUB_FILES = ["*.json", "*.h5", "assets/*"]
+ENTRY_POINTS = "zoo.presets"
+# The packages that bring what a wheel of zoo leaves out; tools/presets/packages.py
+# builds them.
+PACKAGES = {
+    "attention-zoo-presets-translation": "bahdanau lstmn luong_global "
+    "rnn_encoder_decoder seq2seq transformer",
+    "attention-zoo-presets-more": "gru lstm lstmn_lm lstmn_sentiment luong_concat "
+    "luong_dot luong_local_m luong_location luong_reversed",
+    "attention-zoo-presets-free": "bahdanau_tatoeba luong_local_tatoeba "
+    "show_attend_tell show_attend_tell_formulas transformer_tatoeba",
+}
 
 
 def load(name: StrPath, **kwargs: Any) -> Any:
@@ -91,6 +105,17 @@ def list_presets() -> list[Card]:
     return cards
 
 
+def not_installed() -> dict[str, str]:
+    """Returns zoo's presets that are not on this machine: name -> its package."""
+    named = _named_folders()
+    return {
+        name: package
+        for package, names in PACKAGES.items()
+        for name in names.split()
+        if name not in named
+    }
+
+
 def cannot(name: str, task: str) -> str:
     """Returns the error message for a preset that cannot do a task.
 
@@ -151,11 +176,15 @@ def find(name: StrPath) -> Path:
     named = _named_folders()
     if name in named:
         return named[name]
+    absent = not_installed()
+    if name in absent:
+        raise ValueError(
+            f"{name} is not installed: pip install {absent[name]} brings it"
+        )
     raise ValueError(
-        f"unknown preset{did_you_mean(name, named)}; allowed are the folder of a "
-        "preset or of a run, a handle as hf://user/name, and the names "
-        f"[{', '.join(sorted(named))}]; a clone of the repository, installed with "
-        f"pip's --editable, has all of zoo's presets; received {name!r}"
+        f"unknown preset{did_you_mean(name, {*named, *absent})}; allowed are the "
+        "folder of a preset or of a run, a handle as hf://user/name, and the names "
+        f"[{', '.join(sorted(named))}]; received {name!r}"
     )
 
 
@@ -219,8 +248,21 @@ def _bundled_folder():
     return bundled_folder("_presets", "savedmodels")
 
 
+def _installed_folders():
+    """Returns the folders of packages with presets, without importing them."""
+    points = importlib.metadata.entry_points(group=ENTRY_POINTS)
+    specs = (
+        importlib.util.find_spec(point.module.partition(".")[0]) for point in points
+    )
+    return [
+        Path(folder)
+        for spec in specs
+        for folder in (spec and spec.submodule_search_locations) or ()
+    ]
+
+
 def _named_folders():
     """Returns name -> folder; the package's presets take precedence."""
-    roots = cache_folder() / "presets", _bundled_folder()
+    roots = cache_folder() / "presets", *_installed_folders(), _bundled_folder()
     cards = (card for root in roots for card in root.glob(f"*/{CARD_FILE}"))
     return {card.parent.name: card.parent for card in cards}
