@@ -29,7 +29,8 @@ if TYPE_CHECKING:
         text,
         training,
     )
-    from zoo.presets import list_presets, load
+    from zoo.presets import list_presets
+    from zoo.presets.registry import load
     from zoo.training.recipe import train
 
 __version__ = "0.1.0"
@@ -51,7 +52,8 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "training",
     ],
     submod_attrs={
-        "presets": ["list_presets", "load"],
+        "presets": ["list_presets"],
+        "presets.registry": ["load"],
         "training.recipe": ["train"],
     },
 )

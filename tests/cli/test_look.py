@@ -17,7 +17,8 @@ pytestmark = pytest.mark.once
 
 def test_list(tiny, capsys, monkeypatch):
     assert main(["list"]) == 0
-    header, row = capsys.readouterr().out.splitlines()
+    header, row, *absent = capsys.readouterr().out.splitlines()
+    assert absent[-1].endswith("(pip install attention-zoo-presets-free)")
     assert header.split() == "name paper task size licence score".split()
     assert "Lovelace & Turing 2015" in row and row.endswith("BLEU 12.3")
     assert main(["list", "--json"]) == 0

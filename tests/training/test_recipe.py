@@ -147,7 +147,7 @@ def test_a_folder_in_which_another_run_is_at_work_is_bad_input(calls, tmp_path, 
 
 
 ONE_OF_A_FAMILY = (
-    *("luong_local", "lstm", "birnn", "birnn_tasks", "lstmn_sentiment"),
+    *("luong_local", "lstm", "birnn", "birnn_tasks", "lstm_tasks", "lstmn_sentiment"),
     *("show_attend_tell", "dates"),
 )
 

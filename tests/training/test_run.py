@@ -33,8 +33,9 @@ class Killed(Exception):
 class Work:
     """Trains two small nets with dropout, one after another; may be killed."""
 
-    def __init__(self, killed_at=None, scores=None, mode="min"):
+    def __init__(self, killed_at=None, scores=None, mode="min", goal=None):
         self.killed_at, self.scores, self.mode = killed_at, scores, mode
+        self.goal = goal
         self.calls, self.weights = 0, []
 
     def __call__(self, run):
@@ -56,7 +57,7 @@ class Work:
                 ArrayBatches((x, y), batch_size=8, seed=run.seed),
                 loss="mse",
                 validate=lambda model: self.validate(model, x, y),
-                monitor=Monitor("val_mse", self.mode),
+                monitor=Monitor("val_mse", self.mode, goal=self.goal),
                 name=name,
             )
             found[name] = {"best": best, "again": self.mse(self.model, x, y)}
@@ -127,16 +128,18 @@ def test_killed_it_ends_as_if_nothing_had_been(straight, tmp_path, killed_at):
 
 
 @pytest.mark.parametrize(
-    ("mode", "best", "patience", "epochs"),
+    ("mode", "best", "patience", "goal", "epochs"),
     [
-        ("max", 1, None, 5),
-        ("min", 2, None, 5),
-        ("max", 1, 2, 4),
+        ("max", 1, None, None, 5),
+        ("min", 2, None, None, 5),
+        ("max", 1, 2, None, 4),
+        ("max", 1, None, 0.9, 2),
+        ("min", 2, None, 0.3, 3),
     ],
 )
-def test_the_best_epoch_and_the_last(tmp_path, mode, best, patience, epochs):
+def test_the_best_epoch_and_the_last(tmp_path, mode, best, patience, goal, epochs):
     scores = [0.5, 0.9, 0.1, 0.2, 0.3]
-    work = Work(scores=scores, mode=mode)
+    work = Work(scores=scores, mode=mode, goal=goal)
     recipe = make(work, epochs=5, names=("one",), patience=patience)
     for _ in range(2):  # the second time it is only loaded
         assert run_recipe(recipe, ["--output", str(tmp_path)]) == 0

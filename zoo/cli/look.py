@@ -21,6 +21,7 @@ from zoo.cli.common import (
 )
 from zoo.cli.presets import ENGINE, find_preset, load_task
 from zoo.cli.texts import check_files
+from zoo.presets import registry
 from zoo.presets.card import (
     UNSTATED,
     format_bytes,
@@ -53,11 +54,11 @@ def list_(arguments: argparse.Namespace) -> None:
     console = Console(width=width, highlight=False, markup=False, emoji=False)
     with console.capture() as capture:
         console.print(table)
+        absent = registry.not_installed()
+        for package in dict.fromkeys(absent.values()):
+            names = ", ".join(name for name in absent if absent[name] == package)
+            console.print(f"\nnot installed: {names} (pip install {package})")
     print("\n".join(line.strip() for line in capture.get().splitlines()))
-    absent = presets.not_installed()
-    for package in dict.fromkeys(absent.values()):
-        names = (name for name, brought_by in absent.items() if brought_by == package)
-        print(f"\nnot installed: {', '.join(names)} (pip install {package})")
     return None
 
 

@@ -10,14 +10,6 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submod_attrs={
         "card": ["Card", "PresetError"],
         "pages": ["upload"],
-        "registry": [
-            "cannot",
-            "find",
-            "list_presets",
-            "load",
-            "locate",
-            "not_installed",
-            "verify",
-        ],
+        "registry": ["cannot", "find", "list_presets", "locate", "verify"],
     },
 )

@@ -261,7 +261,7 @@ def train(
         translator.translate("a dog")
         ```
     """
-    from zoo.presets import load
+    from zoo.presets.registry import load
 
     if recipe not in (paths := recipes()):
         raise ValueError(

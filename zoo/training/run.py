@@ -130,6 +130,7 @@ class Run:
         validate: Any = None,
         monitor: Monitor = LOSS,
         *,
+        epochs: int | None = None,
         name: str | None = None,
         callbacks: Sequence[Any] = (),
         backbone: Any = None,
@@ -151,6 +152,7 @@ class Run:
             monitor: the `Monitor` that picks the best weights, of one of the numbers
                 of `validate` or of "loss". Its patience is `settings.patience` by
                 default, if there is one.
+            epochs: `settings.epochs` by default.
             name: the model's name if there are several: its files are in `models/NAME`.
             callbacks: further Keras callbacks, called at the end of each epoch after
                 `validate`. Those with `state()` and `resume(state)`, such as `Plateau`,
@@ -168,7 +170,7 @@ class Run:
             CheckpointError, FloatingPointError, Interrupted, OSError: see `Loop`.
         """
         settings, distribution = self.settings, self.distribution
-        epochs = settings.epochs
+        epochs = epochs or settings.epochs
         backbone = model if backbone is None else backbone
         folder = self.output / config.MODELS / name if name else self.output
         folder.mkdir(parents=True, exist_ok=True)

@@ -31,9 +31,16 @@ def results():
             "bleu": {"multi30k": 36.9, "tatoeba": 41.5},
         },
         "perplexity": {"lstm": 104.0, "lstmn_lm": 106.5},
-        "nets": {
-            "regression": {"for_0": {"error": 0.0013016}, "brnn": {"error": -1e-9}},
-            "classification": {"for_0": {"error": 0.19}},
+        "artificial": {
+            "birnn_tasks": {
+                "regression": {"for_0": {"error": 0.0013016}, "brnn": {"error": -1e-9}},
+                "classification": {"for_0": {"error": 0.19}},
+            },
+            "lstm_tasks": {
+                "adding": {"wrong": 1, "sequences": 24000},
+                "order": {"wrong": 9, "sequences": None},
+                "reber": {"test_right": 1.0, "sequences": 34048},
+            },
         },
     }
 
@@ -52,6 +59,9 @@ def test_every_section_has_its_figures():
         "| `lstmn_lm` | 106.5 | 108 |",
         "| `for_0` | 0.001302 | 0.190000 |",
         "| `brnn` | 0.000000 | – |",
+        "| `adding` | 1 | 24,000 | 1 | 74,000 |",
+        "| `order` | 9 | not solved | 1 | 31,390 |",
+        "| `reber` | 100% of strings right | 34,048 | – | 8,440 |",
         "starring at something.](reproduction/alignment_1.svg)",
     ):
         assert line in text, line

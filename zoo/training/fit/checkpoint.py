@@ -170,6 +170,7 @@ class Monitor:
         name: its key in the logs.
         mode: "max" if higher is better, "min" if lower is.
         patience: epochs without a new best after which training stops; None for never.
+        goal: value at which training stops; None for none.
 
     Raises:
         ValueError: for another mode.
@@ -182,6 +183,7 @@ class Monitor:
     name: str = "val_bleu"
     mode: str = "max"
     patience: int | None = None
+    goal: float | None = None
 
     def __post_init__(self) -> None:
         one_of("mode", self.mode, ("max", "min"))
@@ -264,6 +266,8 @@ class Checkpoint(keras.callbacks.Callback):
     def stop_reason(self) -> str:
         """Why the completed epochs are enough; "" if they aren't."""
         monitor, waited = self.monitor, self.epochs - 1 - self.best_epoch
+        if monitor.goal is not None and not monitor.better(monitor.goal, self.best):
+            return f"{monitor.name} {self.best:g}"
         if monitor.patience is not None and waited >= monitor.patience:
             return f"no better {monitor.name} for {counted(waited, 'epoch')}"
         return ""

@@ -97,7 +97,7 @@ def choose(
 ) -> tuple[Any, Any, Any]:
     """Returns the choices of a run, a user's own text and the task to start from."""
     from zoo.data.own import read
-    from zoo.presets import load
+    from zoo.presets.registry import load
 
     start, text, own = None, None, recipe.user_text
     if arguments.start is not None:

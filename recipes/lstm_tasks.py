@@ -1,0 +1,249 @@
+"""Hochreiter & Schmidhuber 1997: the paper's tests of an LSTM's memory.
+
+    python recipes/lstm_tasks.py --scale tiny|small|paper
+
+tiny:  the adding problem with 20 steps, under two minutes.
+small: the adding problem with 100 steps, temporal order (6a), embedded Reber grammar.
+paper: the same and temporal order with three symbols (6b); the adding problem of 500
+       steps is `--set length=500`.
+
+The nets have the paper's cells and their number, its g, h and initial gate biases, and
+no forget gate (`--set forget_gate=true` for that of Gers et al. 2000). Deviations: each
+cell has its own gates instead of a block's, which don't see other gates, so that there
+are fewer weights; gradients are not truncated; Adam on batches instead of online
+gradient descent; a linear output unit for the adding problem and a softmax for classes
+instead of logistic ones. The criteria are the paper's:
+
+adding:   training stops when the mean error of 2,000 fresh sequences is below 0.01 and
+          |error| < 0.04 for each of them. The test has 2,560 more.
+order:    |error| < 0.3 for each output unit, and a mean error below 0.1.
+reber:    at every step of all 256 training and 256 test strings, the units of the
+          possible next symbols are the most active.
+"""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zoo.data.generated import lstm_tasks
+from zoo.data.generated.lstm_tasks import REBER, reber_arrays, reber_strings
+from zoo.training import Optimizer, Recipe, at_least
+
+
+class Net(NamedTuple):
+    """The paper's net for a task."""
+
+    units: int  # its cells
+    limit: float  # r of U(-r, r), from which the weights start
+    # Initial ones of its input gates (for "reber", output gates), block by block.
+    biases: tuple[float, ...]
+    batch_size: int = 20  # ours
+
+
+NETS = {
+    "adding": Net(4, 0.1, (-3.0, -6.0)),
+    "order": Net(4, 0.1, (-2.0, -4.0)),
+    "order_3": Net(6, 0.1, (-2.0, -4.0, -6.0)),
+    "reber": Net(6, 0.2, (-1.0, -2.0, -3.0), batch_size=4),
+}
+FRESH, TEST, STRINGS = 2000, 2560, 256
+_TRAIN, _VALID, _TEST = 1, 2, 3  # parts of the seeds, so that the data differ
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """The choices of a run.
+
+    Attributes:
+        tasks: which of `NETS` to learn.
+        length: T of the adding problem; temporal order has 100 steps.
+        units: number of cells, instead of that of the paper's nets.
+        forget_gate: whether the cells have forget gates.
+        sequences: number of sequences drawn for an epoch.
+        epochs: maximum number of epochs.
+    """
+
+    epochs: int
+    optimizer: Optimizer
+    tasks: tuple[str, ...] = ("adding", "order", "reber")
+    length: int = 100
+    units: int | None = None
+    forget_gate: bool = False
+    sequences: int = 2000
+
+    def __post_init__(self):
+        at_least(self, epochs=1, length=20, units=1, sequences=1)
+        if not self.tasks or set(self.tasks) - set(NETS):
+            raise ValueError(
+                f"`tasks` must be of {list(NETS)}. Received: {list(self.tasks)}"
+            )
+
+
+def make_model(settings: Settings, task: str, inputs: int, outputs: int) -> Any:
+    """Makes an LSTM with an output layer.
+
+    The output layer reads the last state of a sequence, for "reber" that of each step.
+    """
+    import keras
+
+    from zoo.layers import RecurrentStack, logistic_1, logistic_2
+
+    net = NETS[task]
+    units = settings.units or net.units
+    uniform = keras.initializers.RandomUniform(-net.limit, net.limit)
+    blocks = [i % len(net.biases) for i in range(units)]
+    biases = [[0.0] * units for _ in range(4 if settings.forget_gate else 3)]
+    biases[-1 if task == "reber" else 0] = [net.biases[i] for i in blocks]
+    if settings.forget_gate:  # Gers et al.: 0.5, 1.0, … block by block
+        biases[1] = [0.5 * (1 + i) for i in blocks]
+    x = keras.Input((None, inputs), name="inputs")
+    mask = keras.Input((None,), dtype="bool", name="mask")
+    every, states = RecurrentStack(
+        units,
+        kernel_initializer=uniform,
+        bias_initializer=keras.initializers.Constant(sum(biases, [])),
+        cell_options={
+            "forget_gate": settings.forget_gate,
+            "activation": logistic_2,
+            "output_activation": logistic_1,
+        },
+    )(x, mask=mask)
+    read = every if task == "reber" else states[-1][0]
+    layer = keras.layers.Dense(
+        outputs,
+        activation=None if task == "adding" else "softmax",
+        kernel_initializer=uniform,
+    )
+    return keras.Model({"inputs": x, "mask": mask}, layer(read))
+
+
+def count_wrong(errors: Any, limit: float) -> int:
+    """Returns how many sequences have an output unit that is off by the limit."""
+    return int((~(errors < limit)).any(1).sum())  # NaN is wrong
+
+
+def are_right(outputs: Any, possible: Any, mask: Any) -> Any:
+    """Returns for each string whether it is right at every step.
+
+    It is if the units of all possible next symbols are more active than the others.
+    """
+    least = np.where(possible, outputs, np.inf).min(-1)
+    most = np.where(possible, -np.inf, outputs).max(-1)
+    return ((least > most) | ~mask).all(1)
+
+
+def _until(run, solved, sequences):
+    """Whether the task was solved, and after how many sequences."""
+    seen = (run.loop.checkpoint.best_epoch + 1) * sequences
+    return {"solved": bool(solved), "sequences": seen if solved else None}
+
+
+def adding_and_order(run: Any, task: str) -> dict[str, Any]:
+    """Trains on fresh sequences until the paper's criterion is met, then tests."""
+    from zoo.training import ArrayBatches, Monitor
+
+    settings = run.settings
+    if task == "adding":
+        loss, sizes, limit, mean = "mse", (2, 1), 0.04, 0.01
+
+        def draw(count, *seed):
+            return lstm_tasks.adding(count, settings.length, (run.seed, *seed))
+    else:
+        relevant = 3 if task == "order_3" else 2
+        loss, sizes = "sparse_categorical_crossentropy", (8, 2**relevant)
+        limit, mean = 0.3, 0.1
+
+        def draw(count, *seed):
+            seed = (run.seed, *seed)
+            return lstm_tasks.temporal_order(count, 100, seed, relevant)
+
+    def errors(model, count, *seed):
+        """The error of each output unit: `(count, units)`."""
+        x, y = draw(count, *seed)
+        y = y if task == "adding" else np.eye(sizes[1])[y]
+        return np.abs(model.predict(x, batch_size=500, verbose=0) - y)
+
+    def validate(model):
+        fresh = errors(model, FRESH, _VALID, batches.epoch)
+        wrong = count_wrong(fresh, limit)
+        return {
+            "val_error": fresh.mean(),
+            "val_wrong": wrong,
+            "val_unsolved": wrong + (not fresh.mean() < mean),
+        }
+
+    model = make_model(settings, task, *sizes)
+    batches = ArrayBatches(
+        lambda epoch: draw(settings.sequences, _TRAIN, epoch), NETS[task].batch_size
+    )
+    monitor = Monitor("val_unsolved", "min", goal=0)
+    unsolved = run.fit(model, batches, loss, validate, monitor, name=task)
+    test = errors(model, TEST, _TEST)
+    return {
+        "wrong": count_wrong(test, limit),
+        "of": TEST,
+        "mean_error": float(test.mean()),
+        **_until(run, unsolved == 0, settings.sequences),
+    }
+
+
+def reber(run: Any, task: str) -> dict[str, Any]:
+    """Trains on 256 strings until all of them, and 256 others, are right."""
+    from zoo.training import ArrayBatches, Monitor
+
+    settings = run.settings
+    strings = reber_strings(2 * STRINGS, run.seed)
+    x, labels, possible = reber_arrays(strings)
+    weights = x["mask"].astype("float32")
+
+    def right(model):
+        outputs = model.predict(x, batch_size=STRINGS, verbose=0)
+        strings = are_right(outputs, possible, x["mask"])
+        return float(strings[:STRINGS].mean()), float(strings[STRINGS:].mean())
+
+    def validate(model):
+        train, test = right(model)
+        return {"train_right": train, "test_right": test, "right": (train + test) / 2}
+
+    model = make_model(settings, task, len(REBER), len(REBER))
+    train = {name: array[:STRINGS] for name, array in x.items()}
+    batches = ArrayBatches(
+        (train, labels[:STRINGS], weights[:STRINGS]), NETS[task].batch_size, run.seed
+    )
+    loss = "sparse_categorical_crossentropy"
+    # As many sequences as the other tasks see.
+    epochs = max(1, settings.epochs * settings.sequences // STRINGS)
+    monitor = Monitor("right", "max", goal=1.0)
+    share = run.fit(model, batches, loss, validate, monitor, epochs=epochs, name=task)
+    train_right, test_right = right(model)
+    return {
+        "train_right": train_right,
+        "test_right": test_right,
+        **_until(run, share == 1, STRINGS),
+    }
+
+
+def work(run: Any) -> dict[str, Any]:
+    """Learns each task and returns the results."""
+    results = {}
+    for task in run.settings.tasks:
+        results[task] = (reber if task == "reber" else adding_and_order)(run, task)
+        run.say(f"{task}: {results[task]}")
+    return results
+
+
+ADAM = Optimizer("adam", 1e-2, clip=1.0)
+RECIPE = Recipe(
+    "lstm_tasks",
+    {
+        "tiny": Settings(30, ADAM, tasks=("adding",), length=20),
+        "small": Settings(200, ADAM),
+        "paper": Settings(1000, ADAM, tasks=tuple(NETS)),
+    },
+    work,
+    __file__,
+)
+
+if __name__ == "__main__":
+    raise SystemExit(RECIPE.main())
