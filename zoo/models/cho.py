@@ -153,6 +153,9 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
 
     initializer = Seq2SeqBackbone.normal
 
+    def dense(self, units: int, name: str, **options: Any) -> keras.layers.Dense:
+        return super().dense(units, name, **{"use_bias": self.use_bias, **options})
+
     def parts(self) -> Any:
         m, n = self.embedding_dim, self.hidden_dim
         return [

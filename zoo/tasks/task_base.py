@@ -140,8 +140,6 @@ class Generating:
             Ids `(B, T)`, and which of them are up to a row's first stop token behind
             its prompt, that one included.
         """
-        if not stop_token_ids:  # KerasHub's samplers take no empty list
-            stop_token_ids = None
 
         def next_token(prompt, state, index):
             rows = ops.shape(prompt)[0]
@@ -155,10 +153,10 @@ class Generating:
             cache=state,
             index=1,
             mask=given,
-            stop_token_ids=stop_token_ids,
+            stop_token_ids=stop_token_ids or None,  # it takes no empty list
             model=self,
         )
-        if stop_token_ids is None:
+        if not stop_token_ids:
             return token_ids, ops.ones_like(given)
         stops = ops.convert_to_tensor(list(stop_token_ids), dtype="int32")
         stopped = ops.any(ops.equal(token_ids[..., None], stops), axis=-1)
