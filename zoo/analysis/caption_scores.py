@@ -44,19 +44,12 @@ def draw_tests(data: str, numbers: Iterable[int]) -> list[np.ndarray]:
 def scores(
     data: str, tests: list[Any], texts: list[str], weights: list[Any]
 ) -> dict[str, float]:
-    """Scores a captioner on test images.
+    """Scores a captioner's `outputs` on test images, as percentages.
 
-    Args:
-        data: one of `ACCURACY`.
-        tests: test examples.
-        texts: the model's captions of them.
-        weights: its attention to the tests' own captions; see `outputs`.
-
-    Returns:
-        dict of percentages by the names of `SIGNATURES`: captions that are true of
-        their images, and `zoo.analysis.evaluation.grounding` at the sharpest look of
-        each phrase and, for scenes, at each naming word. "attention mass by chance" is
-        the mass if attention were even.
+    They have the names of `SIGNATURES`: captions that are true of their images, and
+    `zoo.analysis.evaluation.grounding` at the sharpest look of each phrase and, for
+    scenes, at each naming word. "attention mass by chance" is the mass if attention
+    were even.
     """
     looks = [sharpest_looks(*pair) for pair in zip(tests, weights, strict=True)]
     by_phrase = grounding(*zip(*looks, strict=True))
@@ -78,9 +71,8 @@ def outputs(
 ) -> tuple[list[Any], list[str], list[Any]]:
     """Captions test images, 1,000 by default, and reads their own captions.
 
-    Returns:
-        The examples; the model's captions; and its attention, `(words, h, w)`, as it
-        reads the captions that the examples were drawn with.
+    Returns the examples, the model's captions, and its attention `(words, h, w)` as it
+    reads the captions that the examples were drawn with.
     """
     tests = examples(data, count or TESTED, "test")
     images = draw_images(tests)

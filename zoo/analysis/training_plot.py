@@ -60,17 +60,10 @@ def plot_training(logs: StrPath | Iterable[StrPath]) -> Any:
 
 
 def read_log(path: StrPath) -> dict[str, list[float]]:
-    """Reads the columns of a run's log.
+    """Reads the columns of a run's `log.csv`, given it or its folder.
 
-    Args:
-        path: a `log.csv`, or the folder that has one.
-
-    Returns:
-        Column name -> values, nan where there is no number; "epoch" counts from 1.
-
-    Raises:
-        FileNotFoundError: if it does not exist, or has no epoch yet.
-        ValueError: if it has no column "epoch".
+    Values are nan where there is no number; "epoch" counts from 1. Without an epoch it
+    is a FileNotFoundError, what is no log a ValueError.
     """
     path = Path(path)
     path = path / "log.csv" if path.is_dir() else path

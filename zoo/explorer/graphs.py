@@ -92,15 +92,9 @@ class _Functions(TranslatorFunctions):
 
 
 def store_halves(path: Path) -> bool:
-    """Stores the weights of a graph that float16 holds exactly as float16.
+    """Stores a graph's weights that float16 holds exactly so; returns if there are any.
 
     They are cast to float32 before anything is computed.
-
-    Args:
-        path: of the graph, whose file is replaced.
-
-    Returns:
-        Whether there were any.
     """
     import onnx
 

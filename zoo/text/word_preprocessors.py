@@ -323,11 +323,7 @@ class TaggerPreprocessor(TaggingText, keras_hub.models.Preprocessor):
         return inputs, *self.labels(y, length)
 
     def labels(self, tags: Words, length: int) -> tuple[np.ndarray, np.ndarray]:
-        """Returns tag ids and weights `(B, length)`; weights are 1 where a tag is real.
-
-        Raises:
-            ValueError: for a tag that is not in the vocabulary.
-        """
+        """Returns `(B, length)` tag ids and their weights, 1 where a tag is real."""
         known = self._tag_ids
         if unknown := {tag for row in tags for tag in row} - set(known):
             raise ValueError(
