@@ -127,11 +127,10 @@ def saved(tasks, tmp_path_factory):
 @pytest.fixture(scope="session")
 def graphs(tasks, tmp_path_factory):
     """Function that returns the folder of a model's ONNX export."""
-    options = {"preset": "01ab", "card": {"name": "x"}}
 
     def folder(name):
         needs_onnx(here=True)
-        make = functools.partial(export_onnx, tasks[name], **options)
+        make = functools.partial(export_onnx, tasks[name], preset="01ab")
         return made_once(tmp_path_factory, f"small_onnx/{name}", make)
 
     return folder
@@ -144,7 +143,7 @@ def export(tmp_path_factory):
 
     def exported(name):
         needs_onnx(here=True)
-        make = functools.partial(export_onnx, load(name), card={"name": name})
+        make = functools.partial(export_onnx, load(name))
         return load(name), made_once(tmp_path_factory, f"onnx/{name}", make)
 
     return exported

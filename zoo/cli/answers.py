@@ -153,10 +153,7 @@ def generate(arguments: argparse.Namespace) -> None:
     check_texts(arguments)
     task = load_task(arguments.preset, arguments, "generate")
     options = {"max_length": arguments.max_length} if arguments.max_length else {}
-    if hasattr(task, "compile"):
-        task.compile(sampler=_sampler(arguments, task.backbone.vocabulary_size))
-    elif given(arguments, _SAMPLING):
-        raise BadInput("an export writes the likeliest word; --engine keras samples")
+    task.compile(sampler=_sampler(arguments, task.backbone.vocabulary_size))
     size = arguments.batch_size
 
     def work(lines):

@@ -37,7 +37,7 @@ from zoo.serving.protocol import need_packages
 _FOLDERS = {"savedmodel": "exports", "onnx": "exports/onnx"}
 # All but the first are limits of a SavedModel; those of graphs are given to each call.
 _OPTIONS = (
-    option("--quantize", "of the weights of graphs", ("int8", "float16")),
+    option("--quantize", "of the weights of graphs", ("int8",)),
     option("--beam-size K", "hypotheses of the beam search (default 5)", count),
     option("--length-penalty ALPHA", "of Wu et al. 2016; 0: none (default 1)", float),
     option("--max-length N", "longest output (default: 2 * source + 10)", count),
@@ -75,10 +75,7 @@ def export(arguments: argparse.Namespace) -> int | None:
     task = registry.load(folder)
     progress(f"exporting {name}")
     path = Path(arguments.out or _FOLDERS[form]) / model_name(name, folder)
-    write: Any = serving.export_savedmodel
-    if onnx:
-        write, card = serving.export_onnx, card_of(folder)
-        options["card"] = card and card.to_dict()
+    write: Any = serving.export_onnx if onnx else serving.export_savedmodel
     print(write(task, path, preset=digest(folder), **options))
     return None
 

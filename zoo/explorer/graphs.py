@@ -56,7 +56,6 @@ class _Functions(TranslatorFunctions):
     def functions(self) -> dict[str, Function]:
         """Name -> `Function`."""
         functions = super().functions()
-        functions.pop("window", None)  # `step` says where it looked
         heads = what_if.heads_of(self.backbone)
         attention: Spec = ("attention", ("B", *heads, "S"), "float32")
         window: Spec = ("window", (), "int32")

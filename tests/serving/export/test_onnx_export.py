@@ -3,7 +3,6 @@ import numpy as np
 import pytest
 
 from tests.harness import randomize
-from tests.marks import long
 from tests.serving.conftest import needs_tensorflow
 from zoo.models import (
     LuongTranslator,
@@ -42,7 +41,6 @@ def test_the_manifest_describes_the_graphs(task, version):
         "architecture": "LuongTranslator",
         "parameters": task.count_params(),
         "preset": "01ab",
-        "card": {"name": "x"},
         "quantize": None,
         "settings": {"source_length": 24, "target_length": 20, "source_end": False},
     }
@@ -78,39 +76,21 @@ def test_an_operation_that_onnx_lacks_is_named(task, tmp_path):
 
 @needs_tensorflow
 @pytest.mark.usefixtures("task")  # which needs the extra
-def test_other_tasks_have_graphs_of_their_own(tasks, graphs):
-    model, version = tasks["language_model"], graphs("language_model") / "1"
-    # An LSTMN, whose state grows.
-    texts = ["a dog", "", "the cat sees a dog runs a cat"]
-    assert runtime.load(version).generate(texts, 12) == model.generate(texts)
-    manifest, files = read_version(version)
-    settings = {"lowercase": False, "sequence_length": 12, "cell": "lstmn"}
-    assert (manifest["task"], manifest["settings"]) == ("generate", settings)
-    assert files["vocabulary.txt"].startswith(b"<pad>\n<unk>\n<s>\n</s>\na\ndog\n")
-    described = manifest["graphs"]
-    assert set(described) == {"start", "step", "read"}
-    inputs = {x["name"]: x["shape"] for x in described["step"]["inputs"]}
-    assert inputs["token_ids"] == ["B"] and inputs["state.0"] == ["B", "L", 12]
-    assert [x["name"] for x in described["read"]["inputs"]] == [
-        *("token_ids", "labels"),
-        *("carry.0", "carry.1"),
-    ]
+def test_a_tagger_has_a_graph_of_its_own(graphs):
     manifest, files = read_version(graphs("tagger") / "1")
     assert (manifest["task"], manifest["settings"]) == ("tag", {"word_length": 16})
     assert set(files) == {"tag.onnx", "tagger.json"}
     [words, letters] = manifest["graphs"]["tag"]["inputs"]
     assert (words["shape"], letters["shape"]) == (["B", "T"], ["B", "T", 16])
-    assert "window_state" not in manifest
 
 
 @needs_tensorflow
-@pytest.mark.parametrize("quantize", [long("float16"), "int8"])
-def test_smaller_graphs_still_translate(task, version, tmp_path, quantize):
+def test_smaller_graphs_still_translate(task, version, tmp_path):
     whole = runtime.load(version)
-    written = export_onnx(task, tmp_path / quantize, quantize=quantize)
-    assert written == tmp_path / quantize / "1"
+    written = export_onnx(task, tmp_path / "small", quantize="int8")
+    assert written == tmp_path / "small" / "1"
     smaller = runtime.load(written)
-    assert read_version(written)[0]["quantize"] == quantize
+    assert read_version(written)[0]["quantize"] == "int8"
     targets = ["ein brauner Hund", "er rennt", "ein", "er"]
     sources = [text or "a" for text in TEXTS]
     wanted, found = (x.score(sources, targets) for x in (whole, smaller))
@@ -120,11 +100,13 @@ def test_smaller_graphs_still_translate(task, version, tmp_path, quantize):
 
 
 @needs_tensorflow
-def test_what_is_not_exported(task, tmp_path):
+def test_what_is_not_exported(task, tasks, tmp_path):
+    with pytest.raises(TypeError, match="a SavedModel can be of any. Received: Recu"):
+        export_onnx(tasks["language_model"], tmp_path / "out")
     with pytest.raises(TypeError, match="of zoo.models.*Received: Luong"):
         export_onnx(task.backbone, tmp_path / "out")
     with pytest.raises(ValueError, match="`quantize` must be one of"):
-        export_onnx(task, tmp_path / "out", quantize="int4")
+        export_onnx(task, tmp_path / "out", quantize="float16")
     with pytest.raises(ValueError, match="An export needs a preprocessor"):
         export_onnx(LuongTranslator(task.backbone), tmp_path / "out")
     half = type(task.backbone).from_config(
@@ -139,11 +121,3 @@ def test_what_is_not_exported(task, tmp_path):
 def test_other_backends_are_told_what_to_do(task, tmp_path):
     with pytest.raises(RuntimeError, match="zoo export FOLDER --format onnx"):
         export_onnx(task, tmp_path / "out")
-
-
-@needs_tensorflow
-@pytest.mark.usefixtures("task")
-def test_a_graph_that_float16_spoils_is_refused(tasks, tmp_path):
-    message = "cannot be exported in float16: .* a wrong read.onnx"
-    with pytest.raises(ValueError, match=message):
-        export_onnx(tasks["language_model"], tmp_path / "out", quantize="float16")

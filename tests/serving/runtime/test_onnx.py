@@ -7,6 +7,8 @@ import pytest
 from tests.marks import long
 from zoo.decoding import format_alignment
 from zoo.serving.runtime import onnx
+from zoo.serving.runtime.onnx import Pieces, PiecesPreprocessor
+from zoo.text import Tokenizer, TranslatorPreprocessor, train_tokenizer
 
 # Of 0, 4 to 8 and 11 to 16 pieces: Keras's own search compiles for each bucket.
 TEXTS = [
@@ -37,11 +39,9 @@ def same(found, wanted):
     assert found.score == pytest.approx(wanted.score, abs=1e-3)
     assert found.alignment.shape == wanted.alignment.shape
     np.testing.assert_allclose(found.alignment, wanted.alignment, atol=1e-4)
-    for name in ("focus", "windows", "log_probs"):
-        one, other = getattr(found, name), getattr(wanted, name)
-        assert (one is None) == (other is None), name
-        if one is not None:
-            np.testing.assert_allclose(one, other, atol=1e-3)
+    assert (found.log_probs is None) == (wanted.log_probs is None)
+    if found.log_probs is not None:
+        np.testing.assert_allclose(found.log_probs, wanted.log_probs, atol=1e-3)
 
 
 @pytest.mark.parametrize("name", ["luong_local", *map(long, OTHERS)])
@@ -112,16 +112,14 @@ def test_a_process_without_keras_translates(export, alone):
     assert found == [task.translate(TEXTS, beam_size=beams) for beams in (1, 5)]
 
 
-def test_the_commands_take_an_export_without_keras(export, graphs, tasks, alone):
+def test_the_commands_take_an_export_without_keras(export, alone):
     translator, folder = export("luong_local")
     tagger, tagging = export("birnn")
-    writer, writing = tasks["language_model"], graphs("language_model")
     texts = ["A dog runs.", "Two men sit."]
     runs = [
         ["translate", str(folder), *texts, "--beam", "3", "--replace-unknown"],
         ["translate", str(folder / "1"), texts[0], "--alignments", "--prefix=Ein"],
         ["tag", str(tagging), *texts],
-        ["generate", str(writing), "a dog", "--max-length", "9"],
     ]
     lines = alone(COMMANDS, json.dumps(runs)).splitlines()
     wanted = translator.translate(texts, beam_size=3, replace_unknown=True)
@@ -133,8 +131,7 @@ def test_the_commands_take_an_export_without_keras(export, graphs, tasks, alone)
         line.rstrip() for line in drawn
     ]
     tagged = [" ".join(map("/".join, row)) for row in tagger.tag(texts)]
-    written = writer.generate("a dog", max_length=9)
-    assert written != "a dog" and lines[-3:] == [*tagged, written]
+    assert lines[-2:] == tagged
 
 
 # === Folders ===
@@ -213,3 +210,68 @@ def test_no_model_there(tmp_path):
         onnx.load(tmp_path, threads=0)
     with pytest.raises(ValueError, match="`workers` must be a positive integer"):
         onnx.load(tmp_path, workers=0)
+
+
+# === Pieces ===
+TRAINED = [
+    "a brown dog waits.",
+    "ein brauner Hund",
+    "the old man sits down",
+    "er rennt.",
+]
+ODD = [
+    *TRAINED,
+    "",
+    "  ",
+    "a  dog\tand\na man",
+    "日本 dog",
+    "👍🏽 é e\u0301 ﬁ",
+    "\x00 \u200b \u200d",
+    "lone \ud83d surrogate",
+    "pair \ud83d\udc4d",
+    "<unk> </s> ▁dog",
+]
+
+
+@pytest.fixture(scope="module")
+def proto():
+    return train_tokenizer(TRAINED, vocabulary_size=30)
+
+
+@pytest.mark.once
+def test_pieces_are_those_of_the_tokenizer(proto):
+    tokenizer, pieces = Tokenizer(proto), Pieces(proto)
+    rows = pieces.tokenize(ODD)
+    assert rows == [list(map(int, row)) for row in tokenizer.tokenize(ODD)]
+    assert pieces.surfaces(ODD) == tokenizer.surfaces(ODD)
+    assert pieces.vocabulary_size() == tokenizer.vocabulary_size() == 30
+    names = [pieces.id_to_token(i) for i in range(30)]
+    assert names == [tokenizer.id_to_token(i) for i in range(30)]
+    known = [*names, "no such piece"]
+    found = [pieces.token_to_id(name) for name in known]
+    assert found == [int(tokenizer.token_to_id(name)) for name in known]
+    assert (pieces.pad_token_id, pieces.unk_token_id) == (0, 1)
+    assert (pieces.start_token_id, pieces.end_token_id) == (2, 3)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("source_end", [False, True])
+@pytest.mark.filterwarnings("ignore:.*were cut")
+def test_ids_and_texts_are_those_of_the_preprocessor(proto, source_end):
+    wanted = TranslatorPreprocessor(Tokenizer(proto), 7, 6, source_end)
+    found = PiecesPreprocessor(Pieces(proto), 7, 6, source_end)
+    assert found.encode(ODD) == wanted.encode(ODD)
+    assert max(map(len, found.encode(ODD))) == 7
+    assert found.encode_targets(ODD) == wanted.encode_targets(ODD)
+    rng = np.random.default_rng(1)
+    ids = rng.integers(0, 30, (40, 9)).tolist()
+    assert found.decode(ids) == wanted.decode(ids)
+    assert found.pieces(ids[0]) == wanted.pieces(ids[0])
+    with pytest.raises(ValueError, match="ids from 0 to 29. Received: 30"):
+        found.decode([[30]])
+
+
+@pytest.mark.once
+def test_what_is_no_model():
+    with pytest.raises(ValueError, match="no SentencePiece model"):
+        Pieces(b"nothing of the kind")

@@ -13,7 +13,6 @@ from zoo.models import (
 from zoo.serving import export_onnx, runtime
 from zoo.text import WordTokenizer
 
-LANGUAGE_MODELS = ["lstm", long("gru"), long("lstmn_lm")]
 ODD = [
     "",
     "  ",
@@ -34,44 +33,6 @@ TEXTS = ODD + [f"{subject} {verb}" for subject in SUBJECTS for verb in VERBS]
 TEXTS += [" ".join(TEXTS[12:n]) for n in (15, 20, 27)]
 
 
-# === Language models ===
-@pytest.mark.parametrize("name", LANGUAGE_MODELS)
-@pytest.mark.filterwarnings("ignore:.*were cut")
-def test_continuations_are_those_of_keras(export, name):
-    task, folder = export(name)
-    task.compile(sampler="greedy")
-    found = runtime.load(folder)
-    assert found.generate(TEXTS, max_length=40) == task.generate(TEXTS, max_length=40)
-    one = TEXTS[12]
-    assert found.generate(one) == task.generate(one)
-    assert found.generate(TEXTS, 9, batch_size=7) == task.generate(TEXTS, max_length=9)
-    assert found.generate([]) == []
-
-
-@pytest.mark.parametrize("name", LANGUAGE_MODELS)
-def test_scores_are_those_of_keras(export, name):
-    task, folder = export(name)
-    found = runtime.load(folder)
-    np.testing.assert_allclose(found.score(TEXTS), task.score(TEXTS), atol=1e-3)
-    assert found.score(TEXTS[4]) == pytest.approx(task.score(TEXTS[4]), abs=1e-3)
-    for options in ({}, {"carry_over": True, "batch_size": 3}):
-        wanted = task.perplexity(TEXTS, **options)
-        assert found.perplexity(TEXTS, **options) == pytest.approx(wanted, rel=1e-4)
-
-
-def test_what_generate_refuses(export):
-    found = runtime.load(export("lstm")[1])
-    with pytest.raises(TypeError, match=r"texts\[1\] must be a str. Received: None"):
-        found.generate(["a", None])
-    for options, message in (
-        ({"max_length": 1}, "`max_length` must be an integer from 2"),
-        ({"batch_size": 0}, "`batch_size` must be a positive integer"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            found.generate("a", **options)
-
-
-# === Labels ===
 @pytest.mark.filterwarnings("ignore:.*were read in parts")
 def test_tags_are_those_of_keras(export):
     task, folder = export("birnn")

@@ -48,8 +48,6 @@ def specs_of(name: str, found: Sequence[Any], letters: Sequence[str]) -> list[Sp
 
 
 # === Tasks ===
-
-
 class TranslatorFunctions:
     """The contract of a `Seq2SeqBackbone` as functions of flat lists of tensors.
 
@@ -67,11 +65,8 @@ class TranslatorFunctions:
     def __init__(self, task: Any) -> None:
         self.backbone, preprocessor = task.backbone, task.preprocessor
         self.vocabulary = preprocessor.tokenizer
-        state = self.backbone.window_state
-        self.described: dict[str, Any] = {
-            "settings": {name: getattr(preprocessor, name) for name in self.settings},
-            "window_state": None if state is None else f"state.{state}",
-        }
+        settings = {name: getattr(preprocessor, name) for name in self.settings}
+        self.described: dict[str, Any] = {"settings": settings}
         sizes = {"": (2, 5, 11), "B": (3, 5, 11), "S": (2, 7, 11), "L": (2, 5, 13)}
         found = {letter: self.run(*size) for letter, size in sizes.items()}
         self.memory_like, self.state_like = found[""]
@@ -92,7 +87,7 @@ class TranslatorFunctions:
         states = [spec[0] for spec in self.state]
         length: Spec = ("length", (), "int32")
         tokens: Spec = ("token_ids", ("R",), "int32")
-        functions = {
+        return {
             "encode": Function(self.backbone.encode, [self.source], names),
             "start": Function(self.start, [length, *self.memory], states),
             "step": Function(
@@ -101,15 +96,6 @@ class TranslatorFunctions:
                 ["logits", "weights", *(f"new_{name}" for name in states)],
             ),
         }
-        place = self.backbone.window_state
-        if place is not None:
-            size = self.state[place][1][-1]
-            functions["window"] = Function(
-                self.backbone.attention_window,
-                [("hidden", ("B", "T", size), "float32"), ("mask", ("B", "S"), "bool")],
-                ["focus", "windows"],
-            )
-        return functions
 
     def start(self, length: Tensor, *memory: Tensor) -> Any:
         """`start_for` of flat arguments."""
@@ -147,55 +133,6 @@ class _Captioner(TranslatorFunctions):
         }
 
 
-class _LanguageModel:
-    """The functions of a `RecurrentCausalLM`: words of its own, and given ones."""
-
-    def __init__(self, task):
-        self.task, self.backbone = task, task.backbone
-        self.vocabulary = task.preprocessor.tokenizer
-        self.described = {
-            "settings": {
-                "lowercase": self.vocabulary.lowercase,
-                "sequence_length": task.preprocessor.sequence_length,
-                "cell": self.backbone.cell,
-            }
-        }
-        start = self.backbone.start
-        states = [start(*sizes) for sizes in ((2, 11), (3, 11), (2, 13))]
-        carries = [self.backbone.initial_states(size) for size in (2, 3)]
-        self.state_like, self.carry_like = states[0], carries[0]
-        self.state = specs_of("state", states, "BL")
-        self.carry = specs_of("carry", carries, "B")
-
-    def functions(self):
-        """Name -> `Function`."""
-        states = [spec[0] for spec in self.state]
-        batch, length = (("batch", (), "int32"), ("length", (), "int32"))
-        tokens: Spec = ("token_ids", ("B",), "int32")
-        rows = [(name, ("B", "T"), "int32") for name in ("token_ids", "labels")]
-        return {
-            "start": Function(self.backbone.start, [batch, length], states),
-            "step": Function(
-                self.step,
-                [tokens, *self.state],
-                ["logits", *(f"new_{name}" for name in states)],
-            ),
-            "read": Function(
-                self.read,
-                [*rows, *self.carry],
-                ["sums", *(f"new_{spec[0]}" for spec in self.carry)],
-            ),
-        }
-
-    def step(self, token_ids, *leaves):
-        states = tree.pack_sequence_as(self.state_like, leaves)
-        return self.task.next_word(token_ids, states)
-
-    def read(self, token_ids, labels, *leaves):
-        states = tree.pack_sequence_as(self.carry_like, leaves)
-        return self.task.label_sums(token_ids, labels, states)
-
-
 class _Labeller:
     """The function of a `BiRNNTagger` or `SentimentClassifier`: its logits."""
 
@@ -229,7 +166,6 @@ class _Labeller:
 
 KINDS: dict[str, Any] = {
     "translate": TranslatorFunctions,
-    "generate": _LanguageModel,
     "tag": _Labeller,
     "classify": _Labeller,
     "caption": _Captioner,

@@ -35,43 +35,36 @@ def export_onnx(
     path: StrPath,
     quantize: str | None = None,
     preset: str | None = None,
-    card: dict[str, Any] | None = None,
 ) -> Path:
     """Writes the next version of a task as ONNX graphs.
 
     The folder `path/N` has the task's graphs, whose batches and lengths are dynamic,
     its vocabulary, and `manifest.json`: names, dtypes and shapes of inputs and outputs,
-    settings, the preset's card, and the sha256 of each file. The graphs are:
+    settings, and the sha256 of each file. The graphs are:
 
     - of a translator `encode`, `start` and `step` of the contract
-      (`zoo.models.Seq2SeqBackbone`), with local attention also `window` for its p_t and
-      windows;
+      (`zoo.models.Seq2SeqBackbone`);
     - of a captioner `encode`, which reads images, `start` and `step`;
-    - of a language model `start` and `step`, which write, and `read`, which scores;
     - of a tagger `tag`, of a classifier `classify`.
 
     In shapes B is the number of sentences, R a multiple of it (K hypotheses each), S
     the source's length, T that of another sequence, L the room for what is written.
 
     Args:
-        task: a translator, language model, tagger, classifier or captioner of
-            `zoo.models` with its preprocessor, float32, under the TensorFlow backend.
+        task: a translator, tagger, classifier or captioner of `zoo.models` with its
+            preprocessor, float32, under the TensorFlow backend.
         path: the model's folder.
         quantize: "int8" for the weights of products and word vectors, with activations
-            quantized as they come, "float16" for weights and computation; inputs and
-            outputs stay float32.
+            quantized as they come; inputs and outputs stay float32.
         preset: as in `zoo.serving.export_savedmodel`.
-        card: the preset's card, if any.
 
     Returns:
         The version's folder.
 
     Raises:
-        TypeError: for another task.
-        ValueError: for another precision, quantization, or one that ONNX Runtime cannot
-            convert the model to (float16 of an LSTMN or a language model), for a model
-            with an operation that ONNX lacks (hard attention), or without a
-            preprocessor.
+        TypeError: for another task, such as a language model.
+        ValueError: for another precision or quantization, a model with an operation
+            that ONNX lacks (hard attention), or without a preprocessor.
         RuntimeError: under another backend; `zoo export` selects TensorFlow itself.
         ImportError: if a package is missing; the message names the extra.
 
@@ -82,8 +75,12 @@ def export_onnx(
         ```
     """
     check_export(task, "onnx")
-    if quantize is not None:
-        one_of("quantize", quantize, ("int8", "float16"))
+    if task.task_name not in KINDS:
+        raise TypeError(
+            f"ONNX graphs are of models for the tasks {[*KINDS]}; a SavedModel can be "
+            f"of any. Received: {type(task).__name__}"
+        )
+    one_of("quantize", quantize, (None, "int8"))
     dtypes = {keras.backend.standardize_dtype(v.dtype) for v in task.backbone.weights}
     if not dtypes <= {"float32"}:
         raise ValueError(
@@ -100,7 +97,6 @@ def export_onnx(
             "quantize": quantize,
             **model.described,
             "graphs": graphs,
-            "card": card,
         }
         write_manifest(part, manifest)
 
@@ -110,15 +106,14 @@ def export_onnx(
 def write_graphs(
     functions: Mapping[str, Function], folder: Path, quantize: str | None
 ) -> dict[str, Any]:
-    """Writes functions as NAME.onnx, quantized to "int8" or "float16" if asked.
+    """Writes functions as NAME.onnx, quantized to "int8" if asked.
 
     Returns:
         The inputs and outputs of each graph: names, dtypes, and shapes with letters for
         dynamic sizes.
 
     Raises:
-        ValueError: if a function has operations that ONNX lacks, or ONNX Runtime cannot
-            convert a graph to float16.
+        ValueError: if a function has operations that ONNX lacks.
     """
     import onnx
 
@@ -137,7 +132,7 @@ def write_graphs(
                 f"operation that ONNX lacks: {reason}"
             ) from error
         if quantize:
-            _quantize(path, quantize)
+            _quantize(path)
         described[name] = {
             "inputs": _describe(model.graph.input),
             "outputs": _describe(model.graph.output),
@@ -216,24 +211,9 @@ def _describe(tensors):
     return [describe(tensor.name, tensor.type.tensor_type) for tensor in tensors]
 
 
-def _quantize(path, kind):
-    """Replaces a graph's file by its smaller version."""
+def _quantize(path):
+    """Replaces a graph's file by its version in int8."""
     import onnx
-    import onnxruntime
-
-    if kind == "float16":
-        from onnxruntime.transformers.float16 import convert_float_to_float16
-
-        model = convert_float_to_float16(onnx.load(str(path)), keep_io_types=True)
-        onnx.save(model, str(path))
-        try:
-            onnxruntime.InferenceSession(str(path))
-        except Exception as error:  # it spoils loops with weights of their own
-            raise ValueError(
-                "This model cannot be exported in float16: ONNX Runtime's converter "
-                f"gives a wrong {path.name}; use int8 or float32"
-            ) from error
-        return
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.quantization.registry import IntegerOpsRegistry
 

@@ -1,20 +1,121 @@
-"""The search over NumPy arrays."""
+"""Exported graphs as functions of NumPy arrays, and the search over them."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from zoo.decoding.search import Search
+from zoo.serving.protocol import need_packages
 
 _SAME = """
-    any arange argmax clip cumsum full log logical_and logical_not logical_or max
-    maximum not_equal pad power repeat reshape shape sum take take_along_axis tile
-    where zeros
+    abs all any arange argmax clip concatenate cumsum full log logical_and logical_not
+    logical_or max maximum not_equal pad power repeat reshape right_shift shape
+    sum take take_along_axis tile where zeros
 """.split()
 _FULL = 7 / 8  # of the rows must be live: with fewer, the others are left out
+_ROOM = 16  # steps for which a state that grows gets room at a time
+_LEFT = "left"  # in a state: the steps for which it has room yet, (R,)
+Arrays = dict[str, np.ndarray]  # by the names of a graph's tensors
 
 
+# === Graphs ===
+class OnnxGraph:
+    """One ONNX graph, called with and returning arrays by name.
+
+    Args:
+        content: the bytes of its file.
+        described: its inputs and outputs as in the manifest.
+        threads: threads that one operation may use.
+    """
+
+    def __init__(self, content: bytes, described: dict[str, Any], threads: int) -> None:
+        need_packages("zoo.serving.runtime.onnx", "onnx", "onnxruntime")
+        import onnxruntime
+
+        self.described = described
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3  # errors
+        self._session = onnxruntime.InferenceSession(
+            content, options, providers=["CPUExecutionProvider"]
+        )
+        self.inputs = [tensor.name for tensor in self._session.get_inputs()]
+        self.outputs = [tensor.name for tensor in self._session.get_outputs()]
+
+    def __call__(self, arrays: Arrays) -> Arrays:
+        """Returns the outputs for those of the arrays that are inputs."""
+        outputs = self._session.run(None, {name: arrays[name] for name in self.inputs})
+        return dict(zip(self.outputs, outputs, strict=True))
+
+
+class Graphs:
+    """The contract of `zoo.models.Seq2SeqBackbone` by the graphs of an export.
+
+    Memory and state are dicts of arrays, by the names of the graphs' tensors. A state
+    that grows with what is written (caches, tapes) gets room for a few steps at a time:
+    its products and copies take as long as it is wide.
+
+    Args:
+        graphs: `encode`, `start` and `step`.
+        grid: rows and columns of the places to which a captioner attends.
+    """
+
+    def __init__(self, graphs: Mapping[str, Any], grid: Sequence[int] = ()) -> None:
+        self.graphs, self.grid = graphs, tuple(grid)
+        # Name -> the axis that is as long as what is written may become.
+        self._growing = {
+            tensor["name"]: tensor["shape"].index("L")
+            for tensor in graphs["step"].described["inputs"]
+            if "L" in tensor["shape"]
+        }
+
+    def encode(self, source: np.ndarray) -> Arrays:
+        """Reads the source: `(B, S)` ids, or images `(B, H, W, C)`, to a memory."""
+        graph = self.graphs["encode"]
+        [tensor] = graph.described["inputs"]
+        return graph({tensor["name"]: source.astype(tensor["dtype"])})
+
+    def start_for(self, memory: Arrays, length: int) -> Arrays:
+        """The state before the first target token, for at most `length` steps."""
+        length = min(length, _ROOM)
+        state = self.graphs["start"]({"length": np.array(length, "int32"), **memory})
+        rows = len(next(iter(state.values())))
+        return {**state, _LEFT: np.full(rows, length)}
+
+    def step(
+        self, token_ids: np.ndarray, state: Arrays, memory: Arrays
+    ) -> tuple[np.ndarray, Arrays, np.ndarray]:
+        """One target token: `(R,)` ids to `(logits (R, V), state, weights (R, S))`."""
+        left = state[_LEFT]
+        if not left.all():
+            state, left = {**state, **self._grown(state)}, left + _ROOM
+        tokens = {"token_ids": token_ids.astype("int32")}
+        outputs = self.graphs["step"]({**tokens, **state, **memory})
+        new = {name: outputs[f"new_{name}"] for name in state if name != _LEFT}
+        return outputs["logits"], {**new, _LEFT: left - 1}, outputs["weights"]
+
+    def _grown(self, state):
+        grown = {}
+        for name, axis in self._growing.items():
+            widths = [(0, _ROOM * (i == axis)) for i in range(state[name].ndim)]
+            grown[name] = np.pad(state[name], widths)
+        return grown
+
+    def read(
+        self, source: np.ndarray, target_ids: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yields the logits and weights of each step over a given target."""
+        memory = self.encode(source)
+        state = self.start_for(memory, target_ids.shape[1])
+        for tokens in target_ids.T:
+            logits, state, weights = self.step(tokens, state, memory)
+            yield logits, weights
+
+
+# === Search ===
 def top_k(values: np.ndarray, k: int) -> Any:
     """Returns the k largest values and their indices, the lower first of equals."""
     order = np.empty((*values.shape[:-1], k), "int64")

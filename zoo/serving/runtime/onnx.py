@@ -7,40 +7,42 @@ It needs onnxruntime, sentencepiece, regex, lazy-loader and NumPy: neither Keras
 of its backends.
 """
 
+import dataclasses
 import functools
+from collections.abc import Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import sentencepiece
 
 from zoo.backend import usable_cores
 from zoo.checks import positive
 from zoo.decoding.batch_decoding import BatchDecoder, in_threads
 from zoo.decoding.translating import Captioning, Translating
-from zoo.decoding.word_methods import Classifying, Scoring, Tagging
+from zoo.decoding.word_methods import Classifying, Tagging
 from zoo.files import StrPath
-from zoo.ids import END_ID
 from zoo.serving.export.manifest import MANIFEST, TOKENIZER, newest, read_version
-from zoo.serving.runtime.arrays import ArraySearch, log_sum_exp, trim
-from zoo.serving.runtime.exported_text import (
-    ImagesPreprocessor,
-    Pieces,
-    PiecesPreprocessor,
-    PromptPreprocessor,
-    TaggingPreprocessor,
-    Words,
-    WordsPreprocessor,
-)
-from zoo.serving.runtime.onnx_sessions import (
+from zoo.serving.runtime.arrays import (
     Arrays,
+    ArraySearch,
     Graphs,
     OnnxGraph,
-    StepGraphs,
+    log_sum_exp,
+    trim,
 )
-from zoo.strings import check_texts
-from zoo.text.vocabulary import TAGGER_FILE, WORDS_FILE
+from zoo.strings import replace_surrogates
+from zoo.text.translation_arrays import TargetText, TranslationText
+from zoo.text.vocabulary import (
+    TAGGER_FILE,
+    WORDS_FILE,
+    SpecialIds,
+    TaggingText,
+    WordText,
+    WordVocabulary,
+)
 
-__all__ = ["Captioner", "Classifier", "LanguageModel", "Tagger", "Translator", "load"]
+__all__ = ["Captioner", "Classifier", "Tagger", "Translator", "load"]
 
 
 def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
@@ -56,8 +58,8 @@ def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
             between `threads`.
 
     Returns:
-        A `Translator`, `LanguageModel`, `Tagger`, `Classifier` or `Captioner`, by the
-        task of the exported model.
+        A `Translator`, `Tagger`, `Classifier` or `Captioner`, by the task of the
+        exported model.
 
     Raises:
         ValueError: for a folder that zoo didn't write, whose files are missing, cut
@@ -95,6 +97,60 @@ def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
 
 
 # === Translators and captioners ===
+class Pieces(SpecialIds):
+    """The methods of a `zoo.text.Tokenizer` that translation needs."""
+
+    def __init__(self, proto: bytes) -> None:
+        try:
+            self._model = sentencepiece.SentencePieceProcessor(model_proto=proto)
+        except RuntimeError as error:
+            raise ValueError(f"no SentencePiece model: {error}") from error
+
+    def vocabulary_size(self) -> int:
+        """Returns the number of pieces."""
+        return self._model.get_piece_size()
+
+    def tokenize(self, texts: Iterable[str]) -> list[list[int]]:
+        """Returns the ids of each text."""
+        return self._model.encode([replace_surrogates(text) for text in texts])
+
+    def surfaces(self, texts: Iterable[str]) -> list[list[str]]:
+        """Returns the pieces of each text; unknown ones are the text's own."""
+        texts = [replace_surrogates(text) for text in texts]
+        return self._model.encode(texts, out_type=str)
+
+    def detokenize(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        """Returns the text of each row of ids."""
+        return self._model.decode([list(row) for row in rows])
+
+    def token_to_id(self, token: str) -> int:
+        """Returns a piece's id; that of an unknown one is 1."""
+        return self._model.piece_to_id(token)
+
+    def id_to_token(self, token_id: int) -> str:
+        """Returns an id's piece."""
+        return self._model.id_to_piece(token_id)
+
+
+@dataclasses.dataclass
+class PiecesPreprocessor(TranslationText):
+    """A `zoo.text.TranslatorPreprocessor` for translation alone."""
+
+    tokenizer: Pieces
+    source_length: int
+    target_length: int
+    source_end: bool
+
+
+@dataclasses.dataclass
+class ImagesPreprocessor(TargetText):
+    """A `zoo.text.CaptionPreprocessor` for captions alone."""
+
+    tokenizer: Pieces
+    image_shape: tuple[int, int, int]
+    target_length: int
+
+
 class _GraphDecoder(BatchDecoder):
     search_class = ArraySearch
 
@@ -105,7 +161,7 @@ class _GraphDecoder(BatchDecoder):
         found = np.zeros(labels.shape, "float32")
         source, target_ids = _without_padding(source, target_ids)
         rows = np.arange(len(source))
-        for t, (logits, *_) in enumerate(self.backbone.read(source, target_ids)):
+        for t, (logits, _) in enumerate(self.backbone.read(source, target_ids)):
             gold = logits[rows, labels[: len(source), t]]
             found[rows, t] = gold - log_sum_exp(logits)
         return [found]
@@ -113,17 +169,9 @@ class _GraphDecoder(BatchDecoder):
     def target_alignments(
         self, source: np.ndarray, target_ids: np.ndarray, labels: np.ndarray
     ) -> list[np.ndarray]:
-        """See `KerasDecoder.target_alignments`."""
-        source, target_ids = _without_padding(source, target_ids)
-        weights, hidden, window_state = [], [], self.backbone.window_state
-        for _, attention, state in self.backbone.read(source, target_ids):
-            weights.append(attention)
-            if window_state:
-                hidden.append(state[window_state])
-        results = [np.stack(weights, axis=1)]
-        if window_state:
-            results += self.backbone.windows(np.stack(hidden, axis=1), source)
-        return results
+        """See `KerasDecoder.target_alignments`; without the windows of attention."""
+        steps = self.backbone.read(*_without_padding(source, target_ids))
+        return [np.stack([weights for _, weights in steps], axis=1)]
 
 
 def _without_padding(source, target_ids):
@@ -137,14 +185,15 @@ class Translator(_GraphDecoder, Translating):
     """A translator without Keras, from `load`.
 
     It has the text methods of a `zoo.models.Translator`, `translate`, `score`, `align`
-    and `perplexity`, with their arguments, defaults and results.
+    and `perplexity`, with their arguments, defaults and results, but for the p_t and
+    windows of local attention.
     """
 
     task_name = "translate"
 
     def __init__(self, graphs: Any, files: Any, manifest: Any) -> None:
         pieces = Pieces(files[TOKENIZER])
-        self.backbone = Graphs(graphs, manifest.get("window_state"))
+        self.backbone = Graphs(graphs)
         self.preprocessor = PiecesPreprocessor(pieces, **manifest["settings"])
 
 
@@ -166,84 +215,30 @@ class Captioner(_GraphDecoder, Captioning):
         )
 
 
-# === Language models ===
-class LanguageModel(Scoring):
-    """A language model without Keras, from `load`.
-
-    `score` and `perplexity` are those of a `zoo.models.RecurrentCausalLM`, and so is
-    `generate` with its greedy sampler.
-    """
-
-    task_name = "generate"
-
-    def __init__(self, graphs: Any, files: Any, manifest: Any) -> None:
-        settings = manifest["settings"]
-        words = Words(files[WORDS_FILE], settings["lowercase"])
-        self.backbone = StepGraphs(graphs, settings["cell"])
-        self.preprocessor = PromptPreprocessor(words, settings["sequence_length"])
-
-    def segment(
-        self, inputs: np.ndarray, labels: np.ndarray, states: Any = None
-    ) -> tuple[np.ndarray, Any]:
-        """See `zoo.models.RecurrentCausalLM.segment`."""
-        graph = self.backbone.graphs["read"]
-        if states is None:
-            states = {
-                tensor["name"]: np.zeros(
-                    (len(inputs), *tensor["shape"][1:]), tensor["dtype"]
-                )
-                for tensor in graph.described["inputs"][2:]
-            }
-        outputs = graph({"token_ids": inputs, "labels": labels, **states})
-        return outputs["sums"], {name: outputs[f"new_{name}"] for name in states}
-
-    def generate(
-        self, texts: Any, max_length: int | None = None, batch_size: int = 64
-    ) -> Any:
-        """Continues texts, with the most probable word at each step.
-
-        Args:
-            texts: a str, or a list of str. "" starts a text. One that leaves no room
-                within `max_length` is cut, with a warning.
-            max_length: maximum words of a result plus one. Default: the preset's.
-            batch_size: texts continued together. It never changes a result.
-
-        Returns:
-            The text with its continuation: a str for a str, a list for a list.
-
-        Raises:
-            TypeError: for a text that is not a str; the message gives its position.
-            ValueError: for a `max_length` below 2, or a batch size below 1.
-        """
-        positive("batch_size", batch_size)
-        prompts = self.preprocessor.prompts(check_texts(texts), max_length)
-        written = []
-        for first in range(0, len(prompts["token_ids"]), batch_size):
-            part = slice(first, first + batch_size)
-            ids, mask = (prompts[x][part] for x in ("token_ids", "padding_mask"))
-            rows = self._continue(ids, mask)
-            written += [self.preprocessor.written(*row) for row in rows]
-        return written[0] if isinstance(texts, str) else written
-
-    def _continue(self, ids, given):
-        """Fills `(B, T)` ids up where they are not given; yields rows and their masks.
-
-        A row ends with its first end token that is not given.
-        """
-        (rows, length), ids = ids.shape, ids.copy()
-        state = self.backbone.begin(length, {"batch": np.array(rows, "int32")})
-        for place in range(1, length):
-            outputs, state = self.backbone.advance(ids[:, place - 1], state, {})
-            words = outputs["logits"].argmax(-1)
-            ids[:, place] = np.where(given[:, place], ids[:, place], words)
-            ended = ~given[:, : place + 1] & (ids[:, : place + 1] == END_ID)
-            if ended.any(axis=1).all():
-                break
-        ended = np.cumsum(~given & (ids == END_ID), axis=1) > 0
-        return zip(ids.tolist(), (~ended).tolist(), strict=True)
-
-
 # === Taggers and classifiers ===
+class Words(WordVocabulary):
+    """A `zoo.text.WordTokenizer`."""
+
+    def __init__(self, content: bytes, lowercase: bool) -> None:
+        self.lowercase = lowercase
+        self.read_vocabulary(content)
+
+
+@dataclasses.dataclass
+class WordsPreprocessor(WordText):
+    """A `zoo.text.SentimentPreprocessor` for classification alone."""
+
+    tokenizer: Words
+
+
+class TaggingPreprocessor(TaggingText):
+    """A `zoo.text.TaggerPreprocessor` for tagging alone."""
+
+    def __init__(self, content: bytes, word_length: int) -> None:
+        self.word_length = word_length
+        self.read_vocabularies(content)
+
+
 class _Labeller:
     """A task whose one graph is named for it."""
 
@@ -284,6 +279,5 @@ class Classifier(_Labeller, Classifying):
 
 
 _TASKS: dict[str, Any] = {
-    cls.task_name: cls
-    for cls in (Translator, LanguageModel, Tagger, Classifier, Captioner)
+    cls.task_name: cls for cls in (Translator, Tagger, Classifier, Captioner)
 }

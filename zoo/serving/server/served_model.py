@@ -176,13 +176,6 @@ def stack(rows: Any, name: str, outputs: Mapping[str, str]) -> np.ndarray:
 # === Signatures ===
 # Each of the following returns functions by signature: of the inputs' values, to those
 # of the outputs, both in the order of `SIGNATURES`.
-def _language_model(model):
-    return {
-        "generate": lambda texts: [model.generate(texts)],
-        "score": lambda texts: [model.score(texts)],
-    }
-
-
 def _tagger(model):
     def tag(texts):
         rows = [list(zip(*row, strict=True)) or [(), ()] for row in model.tag(texts)]
@@ -263,7 +256,6 @@ def _images(preprocessor, values):
 _READERS = {
     "translate": _writer,
     "caption": _writer,
-    "generate": _language_model,
     "tag": _tagger,
     "classify": _classifier,
 }
