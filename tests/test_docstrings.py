@@ -19,7 +19,6 @@ MODULES = sorted(
 # Module -> the package of an extra without which it cannot be imported.
 NEEDS = {
     "zoo.serving.server.ray_app": "fastapi",
-    "zoo.serving.server.grpc_predict": "tensorflow_serving",
     **{
         f"zoo.serving.export.{name}": "tensorflow"
         for name in ("search_signatures", "word_signatures")

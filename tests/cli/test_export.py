@@ -141,7 +141,7 @@ def exports(monkeypatch):
         write_manifest(version, {**described, "preset": digest(name)})
 
     monkeypatch.setattr(export, "run_under_tensorflow", run)
-    monkeypatch.setattr(export.importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
     monkeypatch.setattr("os.execvp", lambda program, command: started.append(command))
     return calls, started
 

@@ -17,7 +17,7 @@ from zoo.cli.common import (
     progress,
     words,
 )
-from zoo.cli.presets import ENGINE, load_task, load_translator
+from zoo.cli.presets import load_task, load_translator
 from zoo.cli.texts import (
     OUTPUT,
     TEXTS,
@@ -184,7 +184,6 @@ def _sampler(arguments, vocabulary_size):
     OUTPUT,
     _N_BEST,
     BEAM,
-    ENGINE,
     BATCH,
     BACKEND,
 )

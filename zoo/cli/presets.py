@@ -18,6 +18,7 @@ from zoo.serving.export.manifest import MANIFEST, newest, versions
 
 # Engine of ONNX Runtime -> the options of its export.
 _ENGINES = {"onnx": (), "onnx-int8": ("--quantize", "int8")}
+_EXPORTED = "translate", "tag", "classify"  # the tasks of graphs
 ENGINE = option(
     "--engine",
     "what computes: Keras (the default), or ONNX Runtime, without Keras, after a first "
@@ -58,8 +59,9 @@ def load_task(name: str, arguments: argparse.Namespace, task: str) -> Any:
     Raises:
         BadInput: if the preset does something else, or another backend already runs.
     """
-    if arguments.engine != "keras":
-        name = _exported(name, arguments.engine, task)
+    engine = getattr(arguments, "engine", "keras")
+    if engine != "keras":
+        name = _exported(name, engine, task)
     if is_export(name):
         from zoo.serving import runtime
 
@@ -110,6 +112,8 @@ def start_keras(name: str, backend: str | None) -> None:
 
 def _exported(name, engine, task):
     """Returns a preset's export, made in the cache folder once for each content."""
+    if task not in _EXPORTED:
+        raise BadInput(f"--engine {engine} is for {', '.join(_EXPORTED)}; not {task}")
     preset = find_preset(name, task)
     out = cache_folder() / "exports" / engine / digest(preset)[:16]
     model = out / model_name(name, preset)

@@ -1,6 +1,5 @@
 """A client for a TensorFlow model server with zoo's models, over gRPC or REST."""
 
-import itertools
 import math
 import reprlib
 import time
@@ -10,8 +9,15 @@ from typing import Any
 
 from zoo.checks import above_zero, integer
 from zoo.images import encode_images
-from zoo.serving.protocol import NO_SCORE, SIGNATURES, holds_numbers, takes_bytes
-from zoo.serving.transport import GRPCTransport, RESTTransport, ServingError
+from zoo.serving.protocol import (
+    NO_SCORE,
+    SIGNATURES,
+    GRPCTransport,
+    RESTTransport,
+    ServingError,
+    holds_numbers,
+    takes_bytes,
+)
 from zoo.strings import check_texts, replace_surrogates
 
 Texts = str | Iterable[str]
@@ -201,11 +207,10 @@ class Client:
         counts = {name: len(values) for name, values in inputs.items()}
         if len(set(counts.values())) != 1:
             raise ValueError(f"All inputs need equally many rows. Received: {counts}")
-        rows = []
-        for start in range(0, max(counts.values()), self.batch_size):
-            part = slice(start, start + self.batch_size)
-            batch = {name: values[part] for name, values in inputs.items()}
-            size = len(next(iter(batch.values())))
+        rows, count = [], max(counts.values())
+        for start in range(0, count, self.batch_size):
+            size = min(self.batch_size, count - start)
+            batch = {name: x[start : start + size] for name, x in inputs.items()}
             outputs = self._request(spec, batch)
             if len(expected) == len(outputs) == 1:  # REST leaves its name out
                 outputs = dict(zip(expected, outputs.values(), strict=True))
@@ -223,22 +228,21 @@ class Client:
 
     def _request(self, spec, inputs):
         """Returns the outputs by name, after as many retries as it takes."""
-        deadline = time.monotonic() + self.timeout
-        for attempt in itertools.count():
-            wait = _FIRST_WAIT * 2**attempt
+        deadline, wait = time.monotonic() + self.timeout, _FIRST_WAIT
+        for left in range(self.retries, -1, -1):
             try:
-                left = deadline - time.monotonic()
-                return self._transport.predict(spec, inputs, left)
+                rest = deadline - time.monotonic()
+                return self._transport.predict(spec, inputs, rest)
             except ServingError as error:
                 late = time.monotonic() + wait >= deadline
-                if error.code != "UNAVAILABLE" or attempt == self.retries or late:
+                if error.code != "UNAVAILABLE" or late or not left:
                     text = f"{self.address}: {error.details[:500]}"
                     raise ServingError(error.code, text) from None
             time.sleep(wait)
+            wait *= 2
         return None
 
 
-# === Requests ===
 def _checked(values, name):
     """Returns the values of an input as a list of texts, or of bytes."""
     if not takes_bytes(name):
@@ -260,9 +264,9 @@ def _fit(outputs, expected, size):
         if array is None or array.ndim > len(dimensions):
             return False
         # Lists of JSON show neither the type nor the dimensions below an empty one.
-        if array.size and array.ndim < len(dimensions):
-            return False
-        if array.size and (array.dtype != object) != holds_numbers(name):
+        numbers = array.dtype != object
+        typed = array.ndim == len(dimensions) and numbers == holds_numbers(name)
+        if array.size and not typed:
             return False
         for dimension, length in zip(dimensions, array.shape, strict=False):
             if sizes.setdefault(dimension, length) != length:
@@ -274,9 +278,9 @@ def _log_probability(row):
     return float(row["log_probability"])
 
 
-def _found(texts, scores):
+def _several(row):
     """Returns the hypotheses that there are, pairs of text and score."""
-    pairs = zip(texts, map(float, scores), strict=True)
+    pairs = zip(row["translations"], map(float, row["scores"]), strict=True)
     found = [(x, y) for x, y in pairs if math.isfinite(y) and y > NO_SCORE]
     if not found:
         raise ValueError("found no text: its model's numbers are not finite")
@@ -285,11 +289,7 @@ def _found(texts, scores):
 
 def _best(row):
     text = row["translation" if "translation" in row else "caption"]
-    return _found([text], [row["score"]])[0][0]
-
-
-def _several(row):
-    return _found(row["translations"], row["scores"])
+    return _several({"translations": [text], "scores": [row["score"]]})[0][0]
 
 
 def _aligned(row):

@@ -2,21 +2,20 @@
 
 import pytest
 
-from zoo.serving.protocol import DEFAULT, SIGNATURES, SignatureSpec
+from zoo.serving.protocol import DEFAULT, SIGNATURES
 from zoo.serving.runtime import onnx
 from zoo.serving.server.served_model import Refusal, ServedModel, run_together
 
 
 class FakeModel(ServedModel):
-    """Upper-cases texts; `score` has two inputs, `size` reads bytes."""
+    """Upper-cases texts; `score` has two inputs."""
 
     def __init__(self):
         self.name, self.version, self.batches = "made", 2, []
         specs = SIGNATURES["translate"]
         translate, score = specs["translate"], specs["score"]
-        size = SignatureSpec(("image_bytes",), {"score": "B"})
         self.signatures = {DEFAULT: translate, "translate": translate}
-        self.signatures |= {"score": score, "size": size, "fail": translate}
+        self.signatures |= {"score": score, "fail": translate}
 
     def run(self, signature, inputs):
         rows = list(zip(*inputs.values(), strict=True))
@@ -25,8 +24,6 @@ class FakeModel(ServedModel):
             raise RuntimeError("no translation today")
         if signature == "score":
             return {"log_probability": [-float(len(s + t)) for s, t in rows]}
-        if signature == "size":
-            return {"score": [float(len(content)) for (content,) in rows]}
         return {
             "translation": [text.upper() for (text,) in rows],
             "score": [2.0] * len(rows),

@@ -8,7 +8,7 @@ from google.protobuf import json_format  # noqa: E402
 from tensorflow_serving.apis import predict_pb2  # noqa: E402
 
 from tests.serving.server.conftest import run  # noqa: E402
-from zoo.serving.server.grpc_predict import answer_grpc  # noqa: E402
+from zoo.serving.server.predict import answer_grpc  # noqa: E402
 from zoo.serving.server.served_model import Refusal  # noqa: E402
 
 pytestmark = pytest.mark.backend_free
@@ -65,8 +65,6 @@ def test_tensors_as_tensorflow_reads_them(ask):
     assert outputs(answer)["translation"][1] == ["A\ufffd".encode()]
     request = predict(inputs=("source", "target"), signature_name="score")
     assert outputs(ask(request)) == {"log_probability": ([2], [-2.0, -6.0])}
-    request = predict([b"x\xff\x00"], ["image_bytes"], signature_name="size")
-    assert outputs(ask(request)) == {"score": ([1], [3.0])}
 
 
 @pytest.mark.parametrize(

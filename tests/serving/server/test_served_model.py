@@ -7,9 +7,6 @@ import pytest
 
 from tests.serving.conftest import needs_tensorflow
 from tests.serving.writers import check_writer
-from tests.test_images import header
-from zoo.analysis.caption_scores import draw_tests
-from zoo.images import encode_images
 from zoo.serving import runtime
 from zoo.serving.server.served_model import (
     Refusal,
@@ -68,7 +65,7 @@ def test_a_folder_without_a_model(tmp_path):
 
 @pytest.mark.backend_free
 def test_the_servers_parts_import_no_keras():
-    parts = "rest", "served_model", "ray_serve"
+    parts = "predict", "served_model", "ray_serve"
     code = "import sys, " + ", ".join(f"zoo.serving.server.{part}" for part in parts)
     code += "\nprint({'keras', 'tensorflow', 'jax', 'torch', 'ray'} & set(sys.modules))"
     assert subprocess.check_output([sys.executable, "-c", code]) == b"set()\n"
@@ -107,24 +104,6 @@ def test_onnx_answers_as_keras(export, onnx):
     check_nothing(onnx)
     with pytest.warns(UserWarning, match="were cut"):
         assert ask("greedy", ["a dog " * 1000])["translation"][0]
-
-
-def test_onnx_captions_as_keras(export):
-    pytest.importorskip("PIL", reason="image files need Pillow")
-    task, folder = export("show_attend_tell")
-    onnx, images = ServedModel("made", folder), draw_tests("scenes", range(4))
-    contents, _ = encode_images(images)
-    ask = lambda name, *values: answer(onnx, name, *values)  # noqa: E731
-    captions = ["a red ring", "a star"]
-    check_writer(task, ask, contents, images, captions, 5, 5, TOLERANCES)
-    check_nothing(onnx)
-    for wrong, message in (
-        ([contents[0], contents[1][:99]], r"image_bytes\[1\]: .*damaged"),
-        ([header(6000, 5001)], r"image_bytes\[0\]: .*at most 30,000,000 pixels"),
-    ):
-        with pytest.raises(Refusal, match=message) as refused:
-            ask("greedy", wrong)
-        assert refused.value.code == "INVALID_ARGUMENT"
 
 
 @needs_tensorflow

@@ -8,7 +8,6 @@ import numpy as np
 from keras import tree
 
 from zoo.backend import Tensor
-from zoo.images import CHANNELS
 
 Spec = tuple[str, tuple[Any, ...], str]  # name; sizes, a letter if dynamic; dtype
 
@@ -59,13 +58,11 @@ class TranslatorFunctions:
         described: what the manifest says of this task alone.
     """
 
-    settings: Sequence[str] = ("source_length", "target_length", "source_end")
-    source: Spec = ("source_ids", ("B", "S"), "int32")
-
     def __init__(self, task: Any) -> None:
         self.backbone, preprocessor = task.backbone, task.preprocessor
         self.vocabulary = preprocessor.tokenizer
-        settings = {name: getattr(preprocessor, name) for name in self.settings}
+        names = "source_length", "target_length", "source_end"
+        settings = {name: getattr(preprocessor, name) for name in names}
         self.described: dict[str, Any] = {"settings": settings}
         sizes = {"": (2, 5, 11), "B": (3, 5, 11), "S": (2, 7, 11), "L": (2, 5, 13)}
         found = {letter: self.run(*size) for letter, size in sizes.items()}
@@ -75,20 +72,18 @@ class TranslatorFunctions:
 
     def run(self, batch: int, length: int, room: int) -> tuple[Any, Any]:
         """Returns a memory and a state of these sizes."""
-        _, shape, dtype = self.source
-        sizes = {"B": batch, "S": length}
-        given = [sizes[n] if isinstance(n, str) else n for n in shape]
-        memory = self.backbone.encode(np.full(given, 7, dtype))
+        memory = self.backbone.encode(np.full((batch, length), 7, "int32"))
         return memory, self.backbone.start_for(memory, room)
 
     def functions(self) -> dict[str, Function]:
         """Name -> `Function`."""
         names = [spec[0] for spec in self.memory]
         states = [spec[0] for spec in self.state]
+        source: Spec = ("source_ids", ("B", "S"), "int32")
         length: Spec = ("length", (), "int32")
         tokens: Spec = ("token_ids", ("R",), "int32")
         return {
-            "encode": Function(self.backbone.encode, [self.source], names),
+            "encode": Function(self.backbone.encode, [source], names),
             "start": Function(self.start, [length, *self.memory], states),
             "step": Function(
                 self.step,
@@ -114,23 +109,6 @@ class TranslatorFunctions:
             tree.pack_sequence_as(self.state_like, leaves[:count]),
             tree.pack_sequence_as(self.memory_like, leaves[count:]),
         )
-
-
-class _Captioner(TranslatorFunctions):
-    """The functions of a `ShowAttendTellCaptioner`, of images instead of ids."""
-
-    settings = ("target_length",)
-
-    def __init__(self, task):
-        shape = task.backbone.image_shape
-        self.source = ("images", ("B", *shape), "float32")
-        super().__init__(task)
-        self.described["image"] = {
-            "shape": list(shape),
-            "dtype": "float32",
-            "range": [0, 255] if shape[-1] in CHANNELS else None,
-            "grid": list(task.backbone.grid),
-        }
 
 
 class _Labeller:
@@ -168,5 +146,4 @@ KINDS: dict[str, Any] = {
     "translate": TranslatorFunctions,
     "tag": _Labeller,
     "classify": _Labeller,
-    "caption": _Captioner,
 }

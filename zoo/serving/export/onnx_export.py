@@ -44,15 +44,14 @@ def export_onnx(
 
     - of a translator `encode`, `start` and `step` of the contract
       (`zoo.models.Seq2SeqBackbone`);
-    - of a captioner `encode`, which reads images, `start` and `step`;
     - of a tagger `tag`, of a classifier `classify`.
 
     In shapes B is the number of sentences, R a multiple of it (K hypotheses each), S
     the source's length, T that of another sequence, L the room for what is written.
 
     Args:
-        task: a translator, tagger, classifier or captioner of `zoo.models` with its
-            preprocessor, float32, under the TensorFlow backend.
+        task: a translator, tagger or classifier of `zoo.models` with its preprocessor,
+            float32, under the TensorFlow backend.
         path: the model's folder.
         quantize: "int8" for the weights of products and word vectors, with activations
             quantized as they come; inputs and outputs stay float32.
@@ -62,7 +61,7 @@ def export_onnx(
         The version's folder.
 
     Raises:
-        TypeError: for another task, such as a language model.
+        TypeError: for another task: a language model, a captioner.
         ValueError: for another precision or quantization, a model with an operation
             that ONNX lacks (hard attention), or without a preprocessor.
         RuntimeError: under another backend; `zoo export` selects TensorFlow itself.

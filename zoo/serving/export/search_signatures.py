@@ -16,6 +16,8 @@ from zoo.images import LUMA, check_shape
 from zoo.text import graph
 from zoo.text.tokenizer import END_ID, PAD_ID, START_ID
 
+_ROWS = 64  # scored at a time: the logits of 512 would take gigabytes
+
 
 class SearchSignatures:
     """The signatures of a task that writes texts by beam search.
@@ -107,8 +109,18 @@ class SearchSignatures:
             read = self._read(source)
         rows = graph.tokenize(self.tokenizer, target, self.target_length - 1)
         frame = graph.frame(rows, START_ID, END_ID)
-        inputs, labels = map(graph.pad_to_longest, frame)
-        return {"log_probability": _in_pieces(self._score, read, inputs, labels)}
+        columns = read, *map(graph.pad_to_longest, frame)
+
+        def part(first):
+            return self._score(*(rows[first : first + _ROWS] for rows in columns))
+
+        scores = tf.map_fn(
+            part,
+            tf.range(0, tf.size(target), _ROWS),
+            fn_output_signature=tf.RaggedTensorSpec([None], tf.float32, ragged_rank=0),
+            parallel_iterations=1,
+        )
+        return {"log_probability": scores.values}
 
     def _score(self, read, inputs, labels):
         backbone = self.model.backbone
@@ -210,30 +222,6 @@ class CaptionerSignatures(SearchSignatures):
     def _alignment(self, read, weights):
         shape = tf.concat([tf.shape(weights)[:2], self.model.backbone.grid], axis=0)
         return {"alignment": tf.reshape(weights, shape)}
-
-
-def _in_pieces(function, *tensors):
-    """Returns a function's numbers `(B,)`, of up to 64 rows at a time.
-
-    The logits of 512 rows would take gigabytes.
-    """
-    count = tf.shape(tensors[0])[0]
-    rows = tf.clip_by_value(count, 1, 64)
-    pieces = tf.maximum(-(-count // rows), 1)  # a map of nothing has no shape
-
-    def cut(tensor):
-        padding = [[0, pieces * rows - count], *[[0, 0]] * (tensor.shape.rank - 1)]
-        shape = tf.concat([[pieces, rows], tf.shape(tensor)[1:]], axis=0)
-        static = tf.TensorShape([None, None]).concatenate(tensor.shape[1:])
-        return tf.ensure_shape(tf.reshape(tf.pad(tensor, padding), shape), static)
-
-    found = tf.map_fn(
-        lambda parts: function(*parts),
-        tuple(map(cut, tensors)),
-        fn_output_signature=tf.TensorSpec([None], tf.float32),
-        parallel_iterations=1,
-    )
-    return tf.reshape(found, [-1])[:count]
 
 
 def _lengths(ids):

@@ -1,6 +1,6 @@
 """Exported graphs as functions of NumPy arrays, and the search over them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -60,11 +60,10 @@ class Graphs:
 
     Args:
         graphs: `encode`, `start` and `step`.
-        grid: rows and columns of the places to which a captioner attends.
     """
 
-    def __init__(self, graphs: Mapping[str, Any], grid: Sequence[int] = ()) -> None:
-        self.graphs, self.grid = graphs, tuple(grid)
+    def __init__(self, graphs: Mapping[str, Any]) -> None:
+        self.graphs = graphs
         # Name -> the axis that is as long as what is written may become.
         self._growing = {
             tensor["name"]: tensor["shape"].index("L")
@@ -73,10 +72,8 @@ class Graphs:
         }
 
     def encode(self, source: np.ndarray) -> Arrays:
-        """Reads the source: `(B, S)` ids, or images `(B, H, W, C)`, to a memory."""
-        graph = self.graphs["encode"]
-        [tensor] = graph.described["inputs"]
-        return graph({tensor["name"]: source.astype(tensor["dtype"])})
+        """Reads the source, `(B, S)` ids, to a memory."""
+        return self.graphs["encode"]({"source_ids": source.astype("int32")})
 
     def start_for(self, memory: Arrays, length: int) -> Arrays:
         """The state before the first target token, for at most `length` steps."""
@@ -195,12 +192,7 @@ class ArraySearch(Search):
 
 
 def trim(ids: np.ndarray) -> np.ndarray:
-    """Leaves the rows and columns without ids at the end of `(B, T)` out.
-
-    Images `(B, H, W, C)` stay as they are.
-    """
-    if ids.ndim > 2:
-        return ids
+    """Leaves the rows and columns without ids at the end of `(B, T)` out."""
     real = ids != 0
     height = 1 + int(np.flatnonzero(real.any(axis=1)).max(initial=0))
     width = 1 + int(np.flatnonzero(real.any(axis=0)).max(initial=0))

@@ -18,8 +18,8 @@ import sentencepiece
 
 from zoo.backend import usable_cores
 from zoo.checks import positive
-from zoo.decoding.batch_decoding import BatchDecoder, in_threads
-from zoo.decoding.translating import Captioning, Translating
+from zoo.decoding.batch_decoding import in_threads
+from zoo.decoding.translating import Translating
 from zoo.decoding.word_methods import Classifying, Tagging
 from zoo.files import StrPath
 from zoo.serving.export.manifest import MANIFEST, TOKENIZER, newest, read_version
@@ -32,7 +32,7 @@ from zoo.serving.runtime.arrays import (
     trim,
 )
 from zoo.strings import replace_surrogates
-from zoo.text.translation_arrays import TargetText, TranslationText
+from zoo.text.translation_arrays import TranslationText
 from zoo.text.vocabulary import (
     TAGGER_FILE,
     WORDS_FILE,
@@ -42,7 +42,7 @@ from zoo.text.vocabulary import (
     WordVocabulary,
 )
 
-__all__ = ["Captioner", "Classifier", "Tagger", "Translator", "load"]
+__all__ = ["Classifier", "Tagger", "Translator", "load"]
 
 
 def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
@@ -53,13 +53,11 @@ def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
             model, whose newest version is taken.
         threads: threads that one operation may use. One is fastest for models of the
             bundled presets' size, whose products are too small for more.
-        workers: batches that a translator or captioner reads at a time, each in a
-            thread. Default: one for each core that the process may use, shared out
-            between `threads`.
+        workers: batches that a translator reads at a time, each in a thread. Default:
+            one for each core that the process may use, shared out between `threads`.
 
     Returns:
-        A `Translator`, `Tagger`, `Classifier` or `Captioner`, by the task of the
-        exported model.
+        A `Translator`, `Tagger` or `Classifier`, by the task of the exported model.
 
     Raises:
         ValueError: for a folder that zoo didn't write, whose files are missing, cut
@@ -91,12 +89,12 @@ def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
         model = _TASKS[manifest["task"]](graphs, files, manifest)
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"{version / MANIFEST} is damaged: {error}") from error
-    if isinstance(model, (Translator, Captioner)):
+    if isinstance(model, Translator):
         model.map_batches = functools.partial(in_threads, workers)
     return model
 
 
-# === Translators and captioners ===
+# === Translators ===
 class Pieces(SpecialIds):
     """The methods of a `zoo.text.Tokenizer` that translation needs."""
 
@@ -142,17 +140,21 @@ class PiecesPreprocessor(TranslationText):
     source_end: bool
 
 
-@dataclasses.dataclass
-class ImagesPreprocessor(TargetText):
-    """A `zoo.text.CaptionPreprocessor` for captions alone."""
+class Translator(Translating):
+    """A translator without Keras, from `load`.
 
-    tokenizer: Pieces
-    image_shape: tuple[int, int, int]
-    target_length: int
+    It has the text methods of a `zoo.models.Translator`, `translate`, `score`, `align`
+    and `perplexity`, with their arguments, defaults and results, but for the p_t and
+    windows of local attention.
+    """
 
-
-class _GraphDecoder(BatchDecoder):
+    task_name = "translate"
     search_class = ArraySearch
+
+    def __init__(self, graphs: Any, files: Any, manifest: Any) -> None:
+        pieces = Pieces(files[TOKENIZER])
+        self.backbone = Graphs(graphs)
+        self.preprocessor = PiecesPreprocessor(pieces, **manifest["settings"])
 
     def label_log_probs(
         self, source: np.ndarray, target_ids: np.ndarray, labels: np.ndarray
@@ -175,44 +177,10 @@ class _GraphDecoder(BatchDecoder):
 
 
 def _without_padding(source, target_ids):
-    """Leaves out what fills a batch up: zeros in ids, further images."""
+    """Leaves out the padding of a batch."""
     source, target_ids = trim(source), trim(target_ids)
     rows = min(len(source), len(target_ids))
     return source[:rows], target_ids[:rows]
-
-
-class Translator(_GraphDecoder, Translating):
-    """A translator without Keras, from `load`.
-
-    It has the text methods of a `zoo.models.Translator`, `translate`, `score`, `align`
-    and `perplexity`, with their arguments, defaults and results, but for the p_t and
-    windows of local attention.
-    """
-
-    task_name = "translate"
-
-    def __init__(self, graphs: Any, files: Any, manifest: Any) -> None:
-        pieces = Pieces(files[TOKENIZER])
-        self.backbone = Graphs(graphs)
-        self.preprocessor = PiecesPreprocessor(pieces, **manifest["settings"])
-
-
-class Captioner(_GraphDecoder, Captioning):
-    """A captioner without Keras, from `load`.
-
-    `caption`, `score` and `align` are those of a `zoo.models.ShowAttendTellCaptioner`,
-    with their arguments, defaults and results. Image files, and images of another size
-    than the model's, need Pillow.
-    """
-
-    task_name = "caption"
-
-    def __init__(self, graphs: Any, files: Any, manifest: Any) -> None:
-        pieces, image = Pieces(files[TOKENIZER]), manifest["image"]
-        self.backbone = Graphs(graphs, grid=image["grid"])
-        self.preprocessor = ImagesPreprocessor(
-            pieces, tuple(image["shape"]), **manifest["settings"]
-        )
 
 
 # === Taggers and classifiers ===
@@ -279,5 +247,5 @@ class Classifier(_Labeller, Classifying):
 
 
 _TASKS: dict[str, Any] = {
-    cls.task_name: cls for cls in (Translator, Tagger, Classifier, Captioner)
+    cls.task_name: cls for cls in (Translator, Tagger, Classifier)
 }

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse
 
 from zoo.backend import quiet_start
 from zoo.serving.protocol import MAX_ROWS
-from zoo.serving.server.rest import answer_rest
+from zoo.serving.server.predict import answer_grpc, answer_rest
 from zoo.serving.server.served_model import (
     MAX_REQUEST_BYTES,
     Refusal,
@@ -79,7 +79,7 @@ class Replica:
         warnings.simplefilter("ignore", UserWarning)  # of each text that is cut
         logging.basicConfig(format="%(name)s: %(message)s", level=logging.WARNING)
         with contextlib.suppress(ImportError), quiet_start():  # before a client waits
-            import zoo.serving.server.grpc_predict  # noqa: F401
+            import tensorflow_serving.apis.predict_pb2  # noqa: F401
         self._models = {name: ServedModel(name, path) for name, path in folders.items()}
 
     async def _run(self, request: Request) -> Any:
@@ -113,8 +113,6 @@ class Replica:
 
     async def Predict(self, data: bytes, grpc_context: Any) -> Any:  # noqa: N802
         """Answers a PredictRequest."""
-        from zoo.serving.server.grpc_predict import answer_grpc
-
         try:
             return await answer_grpc(self._models, self._run, data)
         except Refusal as refusal:

@@ -9,7 +9,6 @@ import numpy as np
 
 from zoo.decoding import search_ids
 from zoo.files import StrPath
-from zoo.images import decode_image, read_images
 from zoo.serving.export.manifest import newest
 from zoo.serving.protocol import (
     DEFAULT,
@@ -25,7 +24,7 @@ from zoo.strings import describe
 logger = logging.getLogger("zoo.serving.server")
 MAX_REQUEST_BYTES = 8 * 2**20
 BEAM_SIZE = 5
-Inputs = dict[str, list[Any]]  # texts, or bytes
+Inputs = dict[str, list[str]]
 
 
 class Refusal(Exception):
@@ -72,12 +71,6 @@ class ServedModel:
         first = next(iter(specs))
         self.signatures: dict[str, SignatureSpec] = {DEFAULT: specs[first], **specs}
         self._runs = {DEFAULT: runs[first], **runs}
-
-    def check_version(self, version: int | None) -> None:
-        """Refuses a request for another version than the one that is served."""
-        if version not in (None, self.version):
-            text = f"{self.name} has the version {self.version}, received {version}"
-            raise Refusal("NOT_FOUND", text)
 
     def signature(self, name: str) -> SignatureSpec:
         """Returns a signature by its name; `serving_default` for no name."""
@@ -148,11 +141,9 @@ def _run(group):
         logger.exception("%s: %s failed", model.name, signature)
         return [Refusal("INTERNAL", f"{type(error).__name__}: {error}")]
     for request in group:
-        end = start + request.rows
-        results.append(
-            {key: stack(outputs[key][start:end], key, names) for key in names}
-        )
-        start = end
+        rows = slice(start, start + request.rows)
+        results.append({key: stack(outputs[key][rows], key, names) for key in names})
+        start = rows.stop
     return results
 
 
@@ -193,69 +184,42 @@ def _classifier(model):
     return {"classify": classify}
 
 
-def _writer(model):
-    """The signatures of a translator or a captioner."""
-    captions, preprocessor = model.task_name == "caption", model.preprocessor
-    default, *_ = specs = SIGNATURES[model.task_name]
-    read = functools.partial(_images, preprocessor) if captions else list
-    write = getattr(model, default)
-
-    def several(beam_size, n_best, values):
-        """The best texts of each row, "" where there are no more, and their scores."""
+def _translator(model):
+    def several(beam_size, n_best, texts):
+        """The best of each text, "" where there are no more, and their scores."""
         search = model.search_class(beam_size, n_best=n_best)
-        sources = read(values) if captions else preprocessor.encode(values)
-        longest = preprocessor.target_length if captions else None
-        texts, scores = [], []
-        found = search_ids(model, sources, search, longest)
-        for source, best in zip(sources, found, strict=True):
-            best = best if len(source) else best[:1]  # of nothing there is one
+        sources = model.preprocessor.encode(texts)
+        found, scores = [], []
+        for ids, best in zip(sources, search_ids(model, sources, search), strict=True):
+            best = best if ids else best[:1]  # of nothing there is one
             missing = n_best - len(best)
-            written = preprocessor.decode([ids for ids, _ in best])
-            texts.append([*written, *[""] * missing])
+            written = model.preprocessor.decode([ids for ids, _ in best])
+            found.append([*written, *[""] * missing])
             scores.append([*(score for _, score in best), *[NO_SCORE] * missing])
-        return texts, scores
+        return found, scores
 
-    def best(beam_size, values):
-        texts, scores = several(beam_size, 1, values)
-        return [text for (text,) in texts], [score for (score,) in scores]
+    def best(beam_size, texts):
+        found, scores = several(beam_size, 1, texts)
+        return [text for (text,) in found], [score for (score,) in scores]
 
-    def align(values):
-        records = write(read(values), beam_size=BEAM_SIZE, return_details=True)
-        names = "text", *[*specs["align"].outputs][1:]
+    def align(texts):
+        records = model.translate(texts, beam_size=BEAM_SIZE, return_details=True)
+        names = "text", "score", "tokens", "source_tokens", "alignment"
         return [[getattr(record, name) for record in records] for name in names]
 
-    def score(values, texts):
-        sources = read(values)
+    def score(sources, targets):
         try:
-            return [model.score(sources, texts)]
+            return [model.score(sources, targets)]
         except ValueError as error:  # a blank source
             raise invalid(str(error)) from None
 
     return {
-        default: functools.partial(best, BEAM_SIZE),
+        "translate": functools.partial(best, BEAM_SIZE),
         "greedy": functools.partial(best, 1),
-        f"{default}_n_best": functools.partial(several, BEAM_SIZE, BEAM_SIZE),
+        "translate_n_best": functools.partial(several, BEAM_SIZE, BEAM_SIZE),
         "align": align,
         "score": score,
     }
 
 
-def _images(preprocessor, values):
-    """Returns the contents of image files as one array."""
-    images = [np.zeros((0, *preprocessor.image_shape), "uint8")]
-    for place, content in enumerate(values):
-        try:
-            image = decode_image(content)
-        except ValueError as error:
-            raise invalid(f"image_bytes[{place}]: {error}") from None
-        # Scaled at once: as they are sent, 64 may take gigabytes.
-        images.append(read_images(image, preprocessor.image_shape)[0])
-    return np.concatenate(images)
-
-
-_READERS = {
-    "translate": _writer,
-    "caption": _writer,
-    "tag": _tagger,
-    "classify": _classifier,
-}
+_READERS = {"translate": _translator, "tag": _tagger, "classify": _classifier}

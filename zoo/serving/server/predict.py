@@ -1,4 +1,4 @@
-"""The REST API of TensorFlow's model server: paths, JSON and errors.
+"""`Predict` of TensorFlow's model server, by its REST API and by gRPC.
 
 https://www.tensorflow.org/tfx/serving/api_rest; what it leaves open is as in the
 server's own code (`json_tensor.cc`, `http_rest_api_handler.cc`).
@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from zoo.serving.protocol import CODES, takes_bytes
+from zoo.serving.protocol import CODES, STRING, write_tensor
 from zoo.serving.server.served_model import (
+    MAX_REQUEST_BYTES,
     Inputs,
     Refusal,
     Request,
@@ -32,6 +33,46 @@ Models = Mapping[str, ServedModel]  # by name
 Run = Callable[[Request], Awaitable[dict[str, np.ndarray]]]
 
 
+def find_model(models: Models, name: str, version: int | None) -> ServedModel:
+    """Returns a model by its name and version, or refuses the request."""
+    if name not in models:
+        text = f"the models are {sorted(models)}, received {describe(name)}"
+        raise Refusal("NOT_FOUND", text)
+    model = models[name]
+    if version not in (None, model.version):
+        text = f"{name} has the version {model.version}, received {version}"
+        raise Refusal("NOT_FOUND", text)
+    return model
+
+
+def read_texts(values: Any, name: str) -> list[str]:
+    """Returns the texts of an input.
+
+    Each may be a str, bytes or `{"b64": …}`. Bytes that are not UTF-8 become U+FFFD.
+    """
+    if not isinstance(values, list):
+        raise invalid(f"{name} must be a list, received {describe(values)}")
+    return [_text(value, f"{name}[{place}]") for place, value in enumerate(values)]
+
+
+def _text(given, name):
+    value = given
+    if _has(given, ["b64"]) and isinstance(given["b64"], str):
+        try:
+            value = base64.b64decode(given["b64"], validate=True)
+        except ValueError:
+            raise invalid(f"{name} is not base64") from None
+    value = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    if not isinstance(value, str):
+        raise invalid(f"{name} must be a string, received {describe(given)}")
+    return replace_surrogates(value)
+
+
+def _has(value, names):
+    return isinstance(value, dict) and set(value) == set(names)
+
+
+# === REST ===
 async def answer_rest(
     models: Models, run: Run, method: str, path: str, body: bytes
 ) -> tuple[int, Any]:
@@ -75,16 +116,6 @@ async def _answer(models, run, method, path, body):
     return write_outputs(outputs, rows="instances" in request)
 
 
-def find_model(models: Models, name: str, version: int | None) -> ServedModel:
-    """Returns a model by its name, or refuses the request."""
-    if name not in models:
-        text = f"the models are {sorted(models)}, received {describe(name)}"
-        raise Refusal("NOT_FOUND", text)
-    models[name].check_version(version)
-    return models[name]
-
-
-# === Requests ===
 def read_inputs(request: dict[str, Any], names: Sequence[str]) -> Inputs:
     """Returns the values of each input, from "instances" or "inputs"."""
     if ("instances" in request) == ("inputs" in request):
@@ -100,42 +131,9 @@ def read_inputs(request: dict[str, Any], names: Sequence[str]) -> Inputs:
         if len(names) != 1 or isinstance(values, dict):
             raise invalid(f"expected the inputs {names}, received {describe(values)}")
         values = {names[0]: values}
-    return {name: read_values(values[name], name) for name in names}
+    return {name: read_texts(values[name], name) for name in names}
 
 
-def _has(value, names):
-    return isinstance(value, dict) and set(value) == set(names)
-
-
-def read_values(values: Any, name: str) -> list[Any]:
-    """Returns the values of an input: texts, or bytes if it `takes_bytes`.
-
-    Each may be bytes or `{"b64": …}`, and a text may be a str. Bytes of a text that are
-    not UTF-8 become U+FFFD.
-    """
-    if not isinstance(values, list):
-        raise invalid(f"{name} must be a list, received {describe(values)}")
-    return [_value(value, name, place) for place, value in enumerate(values)]
-
-
-def _value(given, name, place):
-    value = given
-    if _has(given, ["b64"]) and isinstance(given["b64"], str):
-        try:
-            value = base64.b64decode(given["b64"], validate=True)
-        except ValueError:
-            raise invalid(f"{name}[{place}] is not base64") from None
-    if takes_bytes(name):
-        wanted, found = 'bytes, in JSON {"b64": …}', isinstance(value, bytes)
-    else:
-        value = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-        wanted, found = "a string", isinstance(value, str)
-    if not found:
-        raise invalid(f"{name}[{place}] must be {wanted}, received {describe(given)}")
-    return value if takes_bytes(name) else replace_surrogates(value)
-
-
-# === Answers ===
 def write_outputs(outputs: Mapping[str, np.ndarray], rows: bool) -> dict[str, Any]:
     """Returns the answer to a request, in rows or columns as it was.
 
@@ -149,3 +147,50 @@ def write_outputs(outputs: Mapping[str, np.ndarray], rows: bool) -> dict[str, An
         values = zip(*lists.values(), strict=True)
         only = [dict(zip(lists, row, strict=True)) for row in values]
     return {"predictions": only}
+
+
+# === gRPC ===
+async def answer_grpc(models: Models, run: Run, data: bytes) -> Any:
+    """Returns the PredictResponse to the bytes of a PredictRequest, or a refusal.
+
+    It has all outputs: an `output_filter` is not read.
+    """
+    from google.protobuf.message import DecodeError
+    from tensorflow_serving.apis import predict_pb2
+
+    if len(data) > MAX_REQUEST_BYTES:
+        text = f"a request may have {MAX_REQUEST_BYTES:,} bytes"
+        raise Refusal("RESOURCE_EXHAUSTED", f"{text}, received {len(data):,}")
+    try:
+        request = predict_pb2.PredictRequest.FromString(data)
+    except DecodeError as error:
+        raise invalid(f"Predict: {error}") from None
+    spec = request.model_spec
+    version = spec.version.value if spec.HasField("version") else None
+    model = find_model(models, spec.name, version)
+    names = model.signature(spec.signature_name).inputs
+    if set(request.inputs) != set(names):  # before any text is read
+        found = describe(sorted(request.inputs))
+        raise invalid(f"expected the inputs {list(names)}, received {found}")
+    inputs = {key: _read_tensor(tensor, key) for key, tensor in request.inputs.items()}
+    outputs = await run(model.request(spec.signature_name, inputs))
+    answer = predict_pb2.PredictResponse(model_spec=spec)
+    answer.model_spec.version.value = model.version
+    for key, array in outputs.items():
+        write_tensor(array, answer.outputs[key])
+    return answer
+
+
+def _read_tensor(tensor, name):
+    """Returns the texts of a TensorProto of strings, `(B,)`; see `read_texts`."""
+    sizes = [dim.size for dim in tensor.tensor_shape.dim]
+    values = list(tensor.string_val)
+    # TensorFlow repeats the last value for those that are left out. Here that would
+    # make a request of 8 MB one of gigabytes.
+    whole = sizes == [len(values)] and not tensor.tensor_shape.unknown_rank
+    if tensor.dtype != STRING or tensor.tensor_content or not whole:
+        raise invalid(
+            f"{name} must be a tensor of strings (B,), received the type "
+            f"{tensor.dtype} of the shape {describe(sizes)} with {len(values)} strings",
+        )
+    return read_texts(values, name)

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.serving.server.conftest import run
-from zoo.serving.server.rest import answer_rest
+from zoo.serving.server.predict import answer_rest
 
 pytestmark = pytest.mark.backend_free
 PREDICT = "/v1/models/made:predict"
@@ -30,9 +30,8 @@ def ask(model):
 # === Answers ===
 ROWS = [{"translation": "A", "score": 2.0}, {"translation": "B", "score": 2.0}]
 COLUMNS = {"translation": ["A", "B"], "score": [2.0, 2.0]}
-SCORE, SIZE = {"signature_name": "score"}, {"signature_name": "size"}
+SCORE = {"signature_name": "score"}
 PAIRS = {"source": ["a", "bb"], "target": ["c", "dd"]}
-BYTES = [{"b64": base64.b64encode(b"x\xff\x00").decode()}, {"b64": ""}]
 TEXTS = [{"b64": base64.b64encode(text).decode()} for text in ("é".encode(), b"x\xff")]
 ANSWERS = {
     "values": ({"instances": ["a", "b"]}, {"predictions": ROWS}),
@@ -54,11 +53,6 @@ ANSWERS = {
     "texts in base64": (
         {"inputs": TEXTS},
         {"outputs": {**COLUMNS, "translation": ["É", "X\ufffd"]}},
-    ),
-    "bytes": ({**SIZE, "instances": BYTES}, {"predictions": [3.0, 0.0]}),
-    "bytes in objects": (
-        {**SIZE, "instances": [{"image_bytes": value} for value in BYTES]},
-        {"predictions": [3.0, 0.0]},
     ),
     "surrogates": (
         {"inputs": ["a\ud800", "\ud83d\ude00"]},
@@ -109,7 +103,7 @@ BAD = [
     {"signature_name": "nothing", "inputs": ["a"]},
     {"signature_name": "score", "inputs": ["a"]},
     {"signature_name": "score", "inputs": {"source": ["a"], "target": []}},
-    *({**SIZE, "instances": [x]} for x in ("eA==", {"b64": "*"}, {"b64": 1}, 7)),
+    *({"instances": [x]} for x in ({"b64": "*"}, {"b64": 1}, 7)),
 ]
 
 

@@ -110,7 +110,7 @@ FLOODS = {
 
 @pytest.mark.parametrize("name", FLOODS)
 def test_a_flood_is_cut_off(little_memory, monkeypatch, name):
-    monkeypatch.setattr("zoo.serving.transport.MAX_ANSWER_BYTES", 1_000_000)
+    monkeypatch.setattr("zoo.serving.protocol.MAX_ANSWER_BYTES", 1_000_000)
     begin, more, message = FLOODS[name]
 
     def flood(connection):
@@ -248,7 +248,7 @@ def test_what_is_no_message_is_refused():
 
 
 def test_a_large_message_is_refused(monkeypatch):
-    monkeypatch.setattr("zoo.serving.transport.MAX_ANSWER_BYTES", 1000)
+    monkeypatch.setattr("zoo.serving.protocol.MAX_ANSWER_BYTES", 1000)
     with fake_server.grpc_server(b"\0" * 1001) as address:
         check(address, "RESOURCE_EXHAUSTED", "1001 vs. 1000")
 
