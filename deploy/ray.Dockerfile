@@ -4,7 +4,7 @@
 FROM rayproject/ray:2.60.0-py312
 RUN pip install --no-cache-dir \
     "ray[serve-grpc]==2.60.0" "onnxruntime>=1.32" "sentencepiece>=0.2" \
-    "regex>=2024.11.6" "lazy-loader>=0.4" "pillow>=12" "tensorflow-serving-api>=2.21"
+    "regex>=2024.11.6" "lazy-loader>=0.4" "tensorflow-serving-api>=2.21"
 COPY zoo /app/zoo
 # The last is read by Ray's proxies: the most bytes of a message.
 ENV PYTHONPATH=/app \

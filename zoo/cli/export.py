@@ -30,7 +30,7 @@ from zoo.cli.presets import (
 )
 from zoo.files import cache_folder
 from zoo.presets import registry
-from zoo.presets.card import card_of, digest
+from zoo.presets.card import digest
 from zoo.serving.protocol import need_packages
 
 # Format -> the default folder of models in it.

@@ -4,7 +4,7 @@
 
 It has TensorFlow Serving's REST API, and its gRPC API where tensorflow-serving-api is
 installed. It needs ray[serve-grpc], onnxruntime, sentencepiece, regex, lazy-loader and
-NumPy, captioners Pillow as well.
+NumPy.
 """
 
 import argparse
