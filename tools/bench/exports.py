@@ -1,12 +1,12 @@
-"""How exports of translators and captioners to ONNX differ from their presets in Keras.
+"""How exports of translators to ONNX differ from their presets in Keras.
 
     zoo export luong_local --format onnx out
     KERAS_BACKEND=jax python -m tools.bench.exports out/luong_local
 
 Each row is one export and one beam: of the first --sentences of the preset's test set
-(or --source), how many have the same best translation or caption, the largest
-difference of the scores of those, and BLEU and chrF where the test set is one of
-translations. `tools.bench.decode` measures their speed.
+(or --source), how many have the same best translation, the largest difference of the
+scores of those, and BLEU and chrF where the test set is one of translations.
+`tools.bench.decode` measures their speed.
 """
 
 import argparse
