@@ -63,7 +63,7 @@ def export_onnx(
     Raises:
         TypeError: for another task: a language model, a captioner.
         ValueError: for another precision or quantization, a model with an operation
-            that ONNX lacks (hard attention), or without a preprocessor.
+            that ONNX lacks, or without a preprocessor.
         RuntimeError: under another backend; `zoo export` selects TensorFlow itself.
         ImportError: if a package is missing; the message names the extra.
 
