@@ -24,49 +24,36 @@ _OPTIONS = (
 )
 def train(arguments: argparse.Namespace) -> int | None:
     """Trains a model on a recipe's text or on your own; resumes a run."""
-    name, options = "", arguments.words  # not parsed: the recipe does that
+    options, known, name = arguments.words, recipes(), "no recipe"
+    if options == ["--list"]:
+        return print("\n".join(known))
     if options and not options[0].startswith("-"):
         name, *options = options
-    if not name and options == ["--list"]:
-        return print("\n".join(recipes()))
-    path = _recipe(name or _recipe_of_options(options))
-    recipe = getattr(load_recipe(path), "RECIPE", None)
+        found = Path(name) if name.endswith(".py") else known.get(name)
+    else:  # a folder must not determine which other code runs
+        found = next((known[x] for x in _names(options) if x in known), None)
+    if found is None or not found.is_file():
+        raise BadInput(
+            f"a recipe is the path of a .py file or one of [{', '.join(known)}], as in "
+            f"zoo train FILE.py {' '.join(options)}; received {name}"
+        )
+    recipe = getattr(load_recipe(found), "RECIPE", None)
     if recipe is None:
-        raise BadInput(f"a recipe's file defines RECIPE, received {path}")
+        raise BadInput(f"a recipe's file defines RECIPE, received {found}")
     return recipe.main(options)
 
 
-def _recipe(name):
-    if name.endswith(".py") and Path(name).is_file():
-        return Path(name)
-    if name not in recipes():
-        raise BadInput(
-            f"a recipe is the path of a .py file or one of [{', '.join(recipes())}], "
-            f"received {name!r}"
-        )
-    return recipes()[name]
-
-
-def _recipe_of_options(options):
-    """Returns the recipe's name for `--resume DIR` or `--from PRESET`."""
+def _names(options):
+    """Returns what may name the recipe of `--resume DIR` or `--from PRESET`."""
     parser = Parser(prog="zoo train", add_help=False)
     parser.add_argument("--resume")
     parser.add_argument("--from", dest="start")
-    given, names = parser.parse_known_args(options)[0], []
+    given, _ = parser.parse_known_args(options)
     if given.resume is not None:
-        names = [read_configuration(given.resume)["recipe"]["name"]]
-    elif given.start is not None:
-        # The command that trained it: "python recipes/NAME.py …" or "zoo train NAME …".
-        card = card_of(find_preset(given.start))
-        names = re.findall(r"\w+", card.recipe) if card else []
-    for word in names:
-        if word in recipes():
-            return word
-    # A folder must not determine which other code runs.
-    raise BadInput(
-        "give the recipe, as in zoo train FILE.py "
-        f"{' '.join(options)}; zoo's are [{', '.join(recipes())}]"
-    )
+        return [read_configuration(given.resume)["recipe"]["name"]]
+    # The command that trained it: "python recipes/NAME.py …" or "zoo train NAME …".
+    card = given.start and card_of(find_preset(given.start))
+    return re.findall(r"\w+", card.recipe) if card else []
 
 
 @command("zoo report runs/mine", words("folder", "FOLDER", "of a run, as runs/NAME"))

@@ -22,7 +22,7 @@ from zoo.strings import counted
 from zoo.text import Tokenizer, train_tokenizer
 from zoo.training.batches.padded_batches import PairBatches
 from zoo.training.card_metadata import of_corpora
-from zoo.training.config import ConfigurationError, refused_as
+from zoo.training.config import refused_as
 from zoo.training.fast.updates import EpochWeights, average_weights
 from zoo.training.fit.checkpoint import CheckpointError, Monitor, read_state
 from zoo.training.fit.validation import Validation
@@ -179,18 +179,9 @@ class Translation:
         if dropped:
             pairs = counted(dropped, "pair")
             run.say(f"{pairs} longer than {length} pieces (or empty) left out")
-        if not sources:
-            raise ConfigurationError(
-                "No pair is left to train on: all are empty or longer than max_length. "
-                f"Received: max_length={length}"
-            )
-        batches = PairBatches(
-            sources,
-            targets,
-            seed=run.seed,
-            buckets=self.scale.buckets,
-            **self.scale.batch,
-        )
+        options = {"seed": run.seed, "buckets": self.scale.buckets, **self.scale.batch}
+        with refused_as("max_length"):  # if no pair is left
+            batches = PairBatches(sources, targets, **options)
         run.say(
             f"{counted(len(sources), 'pair')} in "
             f"{counted(len(batches.buckets), 'shape')}, {batches.padding:.1%} padding"
