@@ -114,7 +114,7 @@ def level(name):
 
 
 def test_names_that_are_loaded_on_first_use_count():
-    assert LAZY["zoo.training.PairBatches"] == "zoo.training.batches.padded_batches"
+    assert LAZY["zoo.training.PairBatches"] == "zoo.training.fit.padded_batches"
     found = {module for module, _ in imports(ROOT / "recipes" / "transformer.py")}
     assert "zoo.training.optimizers" in found
 

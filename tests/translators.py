@@ -212,7 +212,7 @@ def check_gradients(backbone, inputs=INPUTS):
 def check_training(task_cls, options):
     """`fit`, compiled (by XLA too under TensorFlow): every variable learns."""
     from zoo.training import PairBatches, compile_for_training
-    from zoo.training.batches.padded_batches import as_dataset
+    from zoo.training.fit.padded_batches import as_dataset
 
     task = task_cls(randomize(task_cls.backbone_cls(**options)))
     assert task.name.startswith(snake(task_cls.__name__))

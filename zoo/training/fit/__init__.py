@@ -1,1 +1,1 @@
-"""One run's training: its loop, checkpoints, progress and validation."""
+"""What `fit` needs: batches, the loop, checkpoints, validation, interrupts."""

@@ -10,7 +10,6 @@ from typing import Any
 import keras
 
 from zoo.strings import duration
-from zoo.training.batches.padded_batches import as_dataset
 from zoo.training.distribute import Distribution, DistributionError
 from zoo.training.fast.updates import read_statistics
 from zoo.training.fit import interrupts
@@ -22,6 +21,7 @@ from zoo.training.fit.checkpoint import (
     set_generator,
     set_metrics,
 )
+from zoo.training.fit.padded_batches import as_dataset
 
 SAVE_EVERY = 600  # seconds between two saves within an epoch
 READ_EVERY = 50  # steps between two reads of the losses: the host waits for the device

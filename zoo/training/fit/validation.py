@@ -8,10 +8,10 @@ import keras
 
 from zoo.analysis.evaluation import corpus_scores
 from zoo.decoding import BeamSearch, search_ids
-from zoo.training.batches.padded_batches import PairBatches, as_dataset
 from zoo.training.distribute import Distribution
 from zoo.training.fast.updates import averaged_weights
 from zoo.training.fit.checkpoint import Logs, get_generator, set_generator
+from zoo.training.fit.padded_batches import PairBatches, as_dataset
 from zoo.training.losses import Perplexity, SmoothedCrossEntropy
 
 

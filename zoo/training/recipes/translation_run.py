@@ -20,11 +20,11 @@ from zoo.data.text_sets import Pairs, direction_name
 from zoo.files import write_bytes
 from zoo.strings import counted
 from zoo.text import Tokenizer, train_tokenizer
-from zoo.training.batches.padded_batches import PairBatches
 from zoo.training.card_metadata import of_corpora
 from zoo.training.config import refused_as
 from zoo.training.fast.updates import EpochWeights, average_weights
 from zoo.training.fit.checkpoint import CheckpointError, Monitor, read_state
+from zoo.training.fit.padded_batches import PairBatches
 from zoo.training.fit.validation import Validation
 from zoo.training.losses import SmoothedCrossEntropy
 from zoo.training.run import Run

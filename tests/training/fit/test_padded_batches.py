@@ -8,7 +8,7 @@ import pytest
 
 from zoo.data.store import RaggedIds
 from zoo.training import ArrayBatches, PairBatches, StreamBatches
-from zoo.training.batches.padded_batches import as_dataset
+from zoo.training.fit.padded_batches import as_dataset
 
 START, END = 2, 3
 

@@ -6,7 +6,7 @@ from keras import ops
 from tests.harness import compiled, randomize, same_config
 from zoo.models import Luong, LuongTranslator, Transformer
 from zoo.training import ScheduledSampling
-from zoo.training.batches.scheduled_sampling import _sample
+from zoo.training.fit.scheduled_sampling import _sample
 
 RNG = np.random.default_rng(2)
 SOURCE = RNG.integers(4, 20, (6, 5)).astype("int32")

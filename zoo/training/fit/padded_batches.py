@@ -11,7 +11,7 @@ from zoo.checks import positive
 from zoo.data.store import RaggedIds
 from zoo.ids import END_ID, PAD_ID, START_ID
 from zoo.text.vocabulary import lay_out
-from zoo.training.batches.buckets import (
+from zoo.training.fit.buckets import (
     TARGET_COST,
     choose_buckets,
     distinct,

@@ -1,1 +1,0 @@
-"""Batches of few shapes in a reproducible order, and changes of them in training."""
