@@ -11,7 +11,7 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.layers.configured import ConfiguredLayer, Initializer, Size, add_variable
+from zoo.layers.configured import ConfiguredLayer, Initializer, Size
 from zoo.layers.functional import (
     linear,
     masked_softmax,
@@ -290,7 +290,7 @@ class LocationAttention(Attention):
 
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         shape = (query_shape[-1], self.max_length)
-        add_variable(self, "W_a", shape, self.kernel_initializer)
+        self.make_weight("W_a", shape, self.kernel_initializer)
         self.built = True
 
     def project(self, memory: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.layers.attention import MemoryLayer, with_keys
 from zoo.layers.cells import ZooCell, as_list
-from zoo.layers.configured import Initializer, Size, add_variable
+from zoo.layers.configured import Initializer, Size
 from zoo.layers.fast_loops.decoder_loop import run_decoder
 from zoo.layers.functional import (
     cast_weights,
@@ -252,7 +252,7 @@ class AttentionCell(DecoderCell):
         self.W_c = None
         if self.vector != "context":
             shape = (memory_shape[-1] + size, self.units)
-            add_variable(self, "W_c", shape, self.kernel_initializer)
+            self.make_weight("W_c", shape, self.kernel_initializer)
         elif self.units != memory_shape[-1]:
             raise ValueError(
                 '`units` must be the memory\'s size with vector="context". Received: '

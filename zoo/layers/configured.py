@@ -119,13 +119,6 @@ def clone_initializer(initializer: Any) -> Any:
     return initializer.clone() if hasattr(initializer, "clone") else initializer
 
 
-def add_variable(layer: Any, name: str, shape: Shape, initializer: Any) -> None:
-    """Gives a layer a variable as an attribute, drawn by a clone of the initializer."""
-    initializer = clone_initializer(initializer)
-    weight = layer.add_weight(name=name, shape=shape, initializer=initializer)
-    setattr(layer, name, weight)
-
-
 @keras.saving.register_keras_serializable(package="zoo")
 class PerGate(keras.initializers.Initializer):
     """Draws each of a recurrent kernel's gates by itself.
@@ -203,3 +196,8 @@ class ConfiguredLayer(Configured, DrawnInFloat32, keras.layers.Layer):
     """A layer with such a config; its first output has its first input's Keras mask."""
 
     supports_masking = True
+
+    def make_weight(self, name: str, shape: Shape, initializer: Any) -> None:
+        """Makes a variable of that name, drawn by a clone of the initializer."""
+        initializer = clone_initializer(initializer)
+        setattr(self, name, self.add_weight(shape, initializer, name=name))

@@ -9,13 +9,7 @@ from zoo.backend import Shape, Tensor
 from zoo.layers.attention import Attention, with_keys
 from zoo.layers.attention_decoder import Decoder, DecoderCell
 from zoo.layers.cells import GRUCell, LSTMCell
-from zoo.layers.configured import (
-    ConfiguredLayer,
-    Initializer,
-    Size,
-    add_variable,
-    instance,
-)
+from zoo.layers.configured import ConfiguredLayer, Initializer, Size, instance
 from zoo.layers.fast_loops.decoder_loop import make_loop_step
 from zoo.layers.fast_loops.time_loop import NO_LOOP, TimeLoop
 from zoo.layers.functional import cast_weights, linear
@@ -315,10 +309,10 @@ class MaxoutReadout(ConfiguredLayer):
         shapes = {"U_o": state_shape, "V_o": embedding_shape, "C_o": context_shape}
         for name, shape in shapes.items():
             size = shape[-1], 2 * self.units
-            add_variable(self, name, size, self.kernel_initializer)
+            self.make_weight(name, size, self.kernel_initializer)
         self.b_o = None
         if self.use_bias:
-            add_variable(self, "b_o", (2 * self.units,), "zeros")
+            self.make_weight("b_o", (2 * self.units,), "zeros")
         self.built = True
 
     def call(self, state: Tensor, embedding: Tensor, context: Tensor) -> Tensor:

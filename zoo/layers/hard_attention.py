@@ -76,14 +76,9 @@ class HardAttention(Attention):
         return ops.concatenate([gumbel, coin], axis=-1)
 
     def attend(
-        self,
-        query: Tensor,
-        memory: Tensor,
-        mask: Any,
-        keys: Any,
-        position: Any,
-        noise: Tensor | None = None,
+        self, query: Tensor, memory: Tensor, *given: Any, noise: Any = None
     ) -> tuple[Tensor, Tensor]:
+        mask, keys, position = given
         _, alpha = self.attention(
             query, memory, mask=mask, keys=keys, position=position
         )

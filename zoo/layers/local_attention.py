@@ -13,7 +13,7 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.checks import integer
 from zoo.layers.attention import Attention, weighted_sum
-from zoo.layers.configured import Initializer, Size, add_variable
+from zoo.layers.configured import Initializer, Size
 from zoo.layers.functional import (
     gather_rows,
     linear,
@@ -213,8 +213,8 @@ class LocalPredictiveAttention(_LocalAttention):
 
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         units = self.units or query_shape[-1]
-        add_variable(self, "W_p", (query_shape[-1], units), self.kernel_initializer)
-        add_variable(self, "v_p", (units,), self.kernel_initializer)
+        self.make_weight("W_p", (query_shape[-1], units), self.kernel_initializer)
+        self.make_weight("v_p", (units,), self.kernel_initializer)
         super().build(query_shape, memory_shape)
 
     def place(self, query: Tensor, lengths: Any, position: Tensor) -> Any:

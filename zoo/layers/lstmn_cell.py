@@ -7,13 +7,7 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.layers.attention import weighted_sum
-from zoo.layers.configured import (
-    ConfiguredLayer,
-    Initializer,
-    Size,
-    add_variable,
-    clone_initializer,
-)
+from zoo.layers.configured import ConfiguredLayer, Initializer, Size, clone_initializer
 from zoo.layers.functional import (
     cast_weights,
     columns,
@@ -123,10 +117,10 @@ class LSTMNCell(ConfiguredLayer):
             shapes["W_r"] = (n + size, n)
         draw = self.kernel_initializer
         for name, shape in shapes.items():
-            add_variable(self, name, shape, draw if shape[1:] else _as_column(draw))
-        add_variable(self, "bias", (4 * n,), _forget_gate_open)
+            self.make_weight(name, shape, draw if shape[1:] else _as_column(draw))
+        self.make_weight("bias", (4 * n,), _forget_gate_open)
         if self.fusion == "deep":
-            add_variable(self, "b_r", (n,), "zeros")
+            self.make_weight("b_r", (n,), "zeros")
         self.built = True
 
     def _cast(self, name):

@@ -15,7 +15,7 @@ from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.checks import one_of
-from zoo.layers.configured import ConfiguredLayer, Initializer, Size, add_variable
+from zoo.layers.configured import ConfiguredLayer, Initializer, Size
 from zoo.layers.functional import cast_weights, linear, to_float32
 
 
@@ -115,7 +115,7 @@ class GeneralScore(DotScore):
 
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         shape = (memory_shape[-1], query_shape[-1])
-        add_variable(self, "W_a", shape, self.kernel_initializer)
+        self.make_weight("W_a", shape, self.kernel_initializer)
         self.built = True
 
     def kernels(self) -> tuple[Any, Any]:
@@ -140,10 +140,10 @@ class _TanhScore(Score):
         """Makes the matrices of so many rows, then the vectors."""
         units = self.units or units
         for name, count in rows.items():
-            add_variable(self, name, (count, units), self.kernel_initializer)
-        add_variable(self, "v_a", (units,), self.vector_initializer)
+            self.make_weight(name, (count, units), self.kernel_initializer)
+        self.make_weight("v_a", (units,), self.vector_initializer)
         if self.use_bias:
-            add_variable(self, "b_a", (units,), "zeros")
+            self.make_weight("b_a", (units,), "zeros")
         self.built = True
 
     def call(self, query, keys):
