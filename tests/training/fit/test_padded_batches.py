@@ -279,6 +279,24 @@ def test_the_order_of_arrays_is_the_epochs():
     ]
 
 
+def test_a_function_draws_an_epochs_arrays_anew_and_the_same_again():
+    def draw(epoch):
+        x = np.random.default_rng((7, epoch)).normal(size=(12, 2))
+        return {"x": x}, x.sum(1)
+
+    batches = ArrayBatches(draw, batch_size=4)
+    assert (len(batches), batches.tokens) == (3, 12)
+    first = [batches[i][0]["x"] for i in range(3)]
+    np.testing.assert_array_equal(np.concatenate(first), draw(0)[0]["x"])
+    batches.set_epoch(3)
+    assert (batches[0][0]["x"] != first[0]).all()
+    batches.set_epoch(3, start=1)  # resumed
+    assert len(batches) == 2
+    np.testing.assert_array_equal(batches[0][1], draw(3)[1][4:8])
+    batches.set_epoch(0)
+    np.testing.assert_array_equal(batches[0][0]["x"], first[0])
+
+
 # === A stream ===
 
 

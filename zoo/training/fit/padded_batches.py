@@ -201,7 +201,8 @@ class ArrayBatches(_OrderedBatches):
         parts: tuple `(x, y)` or `(x, y, weights)` of arrays, or of dicts of arrays,
             whose first axis is that of the examples; or a list of such tuples, one for
             each shape (see `group_by_length`). All examples of a batch are from one of
-            them. Weights are 1 by default.
+            them. Weights are 1 by default. Or a function of the epoch, counted from 0,
+            which gives them anew in each epoch.
         batch_size: examples of a batch. The last batch of a part is filled up with that
             epoch's first examples.
         seed: seed of the order; None keeps the given order.
@@ -225,6 +226,16 @@ class ArrayBatches(_OrderedBatches):
     ):
         super().__init__(**kwargs)
         self.batch_size, self.seed = positive("batch_size", batch_size), seed
+        self._draw = parts if callable(parts) else None
+        self._keep(parts(0) if callable(parts) else parts)
+        super().set_epoch(0)
+
+    def set_epoch(self, epoch: int, start: int = 0) -> None:
+        if self._draw is not None and epoch != self.epoch:
+            self._keep(self._draw(epoch))
+        super().set_epoch(epoch, start)
+
+    def _keep(self, parts):
         self._parts, self.tokens = [], 0
         for x, y, *weights in [parts] if isinstance(parts, tuple) else parts:
             arrays = [np.asarray(array) for array in keras.tree.flatten((x, y))]
@@ -240,7 +251,6 @@ class ArrayBatches(_OrderedBatches):
             # A weight is that of a label, or that of all labels of an example.
             counted = np.count_nonzero(weights) * (arrays[-1].size // weights.size)
             self.tokens += int(counted)
-        self.set_epoch(0)
 
     def _groups(self, shuffle):
         size = self.batch_size
