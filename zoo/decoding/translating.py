@@ -208,6 +208,7 @@ class Captioning(BatchDecoder):
         )
         if max_length is None:
             max_length = max(preprocessor.target_length, search.min_length)
+        arrays: Any
         arrays, single = read_images(images, preprocessor.image_shape)
         found = search_ids(self, arrays, search, max_length, batch_size)
         return self._write(found, arrays, n_best, single, return_details, batch_size)
