@@ -11,8 +11,6 @@ from zoo.strings import describe
 
 CHANNELS = (1, 3)  # of what is an image: grey, or red, green and blue
 LUMA = (0.299, 0.587, 0.114)  # the weights of red, green and blue (ITU-R BT.601)
-MAX_PIXELS = 30_000_000  # of untrusted files
-_FORMATS = ("PNG", "JPEG", "WEBP")
 
 
 def read_images(images: Any, shape: tuple[int, int, int]) -> tuple[np.ndarray, bool]:
@@ -104,7 +102,7 @@ def _rounded(array):
     return np.round(array).clip(0, 255).astype("uint8")
 
 
-# === Untrusted files ===
+# === Files to send ===
 def check_shape(shape: tuple[int, int, int]) -> None:
     """Raises a `ValueError` for a captioner's `image_shape` that is of no picture."""
     if shape[-1] not in CHANNELS:
@@ -112,16 +110,6 @@ def check_shape(shape: tuple[int, int, int]) -> None:
             "Files are of grey or RGB images. Received: a captioner with "
             f"image_shape={tuple(shape)}"
         )
-
-
-def decode_image(content: bytes) -> np.ndarray:
-    """Returns the image in an untrusted file's content, as uint8 `(H, W, 3)`.
-
-    Raises:
-        ValueError: if it is no PNG, JPEG or WebP, is damaged, or has more than 30
-            million pixels by its header.
-    """
-    return _open(io.BytesIO(content), "the picture", _FORMATS)
 
 
 def encode_images(images: Any) -> tuple[list[bytes], bool]:
@@ -167,26 +155,17 @@ def _pillow():
     return Image
 
 
-def _open(file, name, formats=None):
-    """The array of an image file; an untrusted one has `formats`."""
+def _open(file, name):
+    """The array of an image file."""
     pillow = _pillow()
     try:
-        with pillow.open(file, formats=formats) as image:
-            pixels = image.width * image.height
-            if not formats or pixels <= MAX_PIXELS:
-                return _rgb(image)
+        with pillow.open(file) as image:
+            return _rgb(image)
     except MemoryError:
         raise
     except Exception as error:  # decoders of damaged files raise all kinds
-        if not formats:
-            problem = f"{name} is no image that Pillow reads: {error}"
-            raise ValueError(problem) from error
-        if not isinstance(error, pillow.DecompressionBombError):
-            raise ValueError(f"{name} is no PNG, JPEG or WebP, or damaged") from error
-        pixels = error
-    raise ValueError(
-        f"{name} must have at most {MAX_PIXELS:,} pixels. Received: {pixels}"
-    )
+        problem = f"{name} is no image that Pillow reads: {error}"
+        raise ValueError(problem) from error
 
 
 def _existing(path, name):

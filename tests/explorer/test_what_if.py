@@ -116,7 +116,7 @@ def test_the_context_is_what_numpy_says():
     given = draw.dirichlet(np.ones(7), 2).astype("float32")
     state = model.start_for(memory, 4)
     logits, new_state, *_ = what_if.step(model, TOKENS[:2], state, memory, given)
-    hidden = to_numpy(new_state.cells[model.window_state])
+    hidden = to_numpy(new_state.cells[sum(model.decoder.cell.counts[:-1])])
     context = np.einsum("bs,bsd->bd", given, to_numpy(memory.annotations))
     joined = np.concatenate([context, hidden], axis=-1)
     vector = np.tanh(joined @ to_numpy(model.decoder.cell.W_c))
@@ -153,7 +153,9 @@ def test_details_are_those_of_an_alignment(name):
         np.testing.assert_array_equal(
             to_numpy(details["windows"]), to_numpy(windows)[:, t]
         )
-        norm = np.linalg.norm(to_numpy(state.cells[model.window_state]), axis=-1)
+        norm = np.linalg.norm(
+            to_numpy(state.cells[sum(model.decoder.cell.counts[:-1])]), axis=-1
+        )
         close(details["norm_h_t"], norm)
 
 

@@ -235,10 +235,11 @@ class Luong(Seq2SeqBackbone):
     def align_details(
         self, source_ids: Tensor, target_ids: Tensor
     ) -> tuple[Tensor, ...]:
-        if self.window_state is None:
+        if self.attention not in ("local_m", "local_p"):
             return super().align_details(source_ids, target_ids)
-        memory, top = self.encode(source_ids), self.window_state
-        view = self.loop_view(self.decoder.cell)
+        memory, cell = self.encode(source_ids), self.decoder.cell
+        top = sum(cell.counts[:-1])  # the place of h_t, the last cell's, in the state
+        view = self.loop_view(cell)
 
         def step(word, state):
             _, state, weights = Luong.step(view, word, state, memory)
@@ -248,14 +249,4 @@ class Luong(Seq2SeqBackbone):
         outputs, _ = scan(step, words, self.start(memory))
         hidden = columns(outputs, 0, self.hidden_dim)
         weights = outputs[..., self.hidden_dim :]
-        return (weights, *self.attention_window(hidden, memory.mask))
-
-    @property
-    def window_state(self) -> int | None:
-        """For local attention, the place of h_t, the last cell's, in the state."""
-        local = self.attention in ("local_m", "local_p")
-        return sum(self.decoder.cell.counts[:-1]) if local else None
-
-    def attention_window(self, hidden: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns p_t `(B, T)` and windows `(B, T, 2)` for h_t `(B, T, d)`."""
-        return self.decoder.cell.attention.attention_window(hidden, mask)
+        return (weights, *cell.attention.attention_window(hidden, memory.mask))

@@ -40,9 +40,6 @@ class Seq2SeqBackbone(Backbone):
     source_name = "source_ids"
     """The key of the inputs that `encode` reads."""
 
-    window_state: int | None = None
-    """For local attention, the leaf of the state that `attention_window` reads."""
-
     loop_parts: Mapping[str, Any] = {}
     """Replacements for parts of the model inside a loop over the target."""
 
