@@ -79,6 +79,7 @@ class CarriedState(LogitFreeTrainer):
 
     Example:
         >>> from zoo.models import RecurrentLM
+        >>> from zoo.training import StreamBatches
         >>> backbone = RecurrentLM(9, embedding_dim=4, hidden_dim=4)
         >>> batches = StreamBatches([[4, 5, 6], [7, 8]], batch_size=2, length=2)
         >>> CarriedState(backbone, 2)(batches[0][0]).shape
