@@ -1,5 +1,4 @@
 import functools
-import types
 
 import pytest
 
@@ -74,7 +73,7 @@ def corpus(monkeypatch, without_card):
         sources = ["the cat sat on the mat", "a dog runs", "unread"]
         targets = [sources[0].upper(), "A DOG SLEEPS", "NEVER"]
         references = [[line] for line in targets]
-        return types.SimpleNamespace(sources=sources, references=references)
+        return data.Pairs("toy", split, source, target, sources, targets, references)
 
     monkeypatch.setattr(data, "load", load)
     return asked

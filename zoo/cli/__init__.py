@@ -6,7 +6,6 @@ heavy is imported before a command needs it.
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 
@@ -15,13 +14,6 @@ from zoo.cli import answers, evaluate, export, look, train  # noqa: F401
 from zoo.cli.common import COMMANDS, BadInput, Parser, add_options, exit_code
 from zoo.strings import did_you_mean
 
-MENU = {
-    "use a preset": ["translate", "tag", "generate", "classify", "caption"],
-    "train your own": ["train", "report", "evaluate", "upload"],
-    "serve": ["export", "serve"],
-    "look": ["list", "info", "plot", "explore"],
-    "set up": ["completion"],
-}
 _EPILOG = """\
 zoo COMMAND --help explains a command. Exit codes: 0 success, 1 failure, 2 bad
 usage or input, 130 interrupted, 141 closed standard output.
@@ -47,8 +39,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parse(argv):
     parser = _parser()
-    if "_ARGCOMPLETE" in os.environ:  # a shell asks, since TAB was pressed
-        _complete(parser)
     if argv[:1] == ["train"] and argv[1:2] not in (["-h"], ["--help"]):
         return argparse.Namespace(command="train", words=argv[1:])  # a recipe's
     if argv and not argv[0].startswith("-") and argv[0] not in COMMANDS:
@@ -66,17 +56,12 @@ def _parse(argv):
 
 def _parser():
     options = {"formatter_class": argparse.RawDescriptionHelpFormatter}
-    menu = "Classic sequence-to-sequence models on Keras 3.\n"
-    for title, names in MENU.items():
-        rows = [(name, COMMANDS[name].help) for name in names]
-        menu += "".join(
-            ["\n", title, "\n", *(f"  {n:<11} {text}\n" for n, text in rows)]
-        )
-    parser = Parser(prog="zoo", description=menu, epilog=_EPILOG, **options)
+    about = "Classic sequence-to-sequence models on Keras 3."
+    parser = Parser(prog="zoo", description=about, epilog=_EPILOG, **options)
     parser.usage = "zoo [-h] [--version] COMMAND ..."
     parser.add_argument("--version", action="version", version=zoo.__version__)
     commands = parser.add_subparsers(
-        prog="zoo", required=True, dest="command", help=argparse.SUPPRESS
+        prog="zoo", required=True, dest="command", title="commands", metavar="COMMAND"
     )
     for name, each in COMMANDS.items():
         end = f"example:\n  {each.example}"
@@ -85,30 +70,3 @@ def _parser():
         )
         add_options(command, each.options)
     return parser
-
-
-def _complete(parser):
-    """Answers a shell, and ends the process.
-
-    Names of presets, recipes and corpora are completed where the metavar says so,
-    choices where there are some, files elsewhere.
-    """
-    import argcomplete
-    from argcomplete.completers import FilesCompleter
-
-    from zoo import data, presets
-    from zoo.training.recipe import recipes
-
-    names = {
-        "PRESET": lambda: [card.name for card in presets.list_presets()],
-        "RECIPE": recipes,
-        "CORPUS": lambda: [*data.list_corpora(), "ptb", "sst", "ud_english_ewt"],
-    }
-
-    def complete(prefix, action, **_):
-        known = names.get(action.metavar, list)()
-        return [x for x in known if x.startswith(prefix)] or FilesCompleter()(prefix)
-
-    argcomplete.autocomplete(
-        parser, always_complete_options=False, default_completer=complete
-    )

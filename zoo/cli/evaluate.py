@@ -24,14 +24,12 @@ from zoo.cli.texts import check_files, open_output
 from zoo.presets.card import card_of
 from zoo.strings import counted
 
-# Task -> the corpus of its presets; translators have several.
-_CORPORA = {"tag": "ud_english_ewt", "generate": "ptb", "classify": "sst"}
-# Task -> the kind of one's own text.
-_KINDS = {
-    "translate": "pairs",
-    "tag": "tagged",
-    "generate": "sentences",
-    "classify": "labelled",
+# Task -> the kind of one's own text; the corpus of its presets (translators' differ).
+_TESTS = {
+    "translate": ("pairs", None),
+    "tag": ("tagged", "ud_english_ewt"),
+    "generate": ("sentences", "ptb"),
+    "classify": ("labelled", "sst"),
 }
 
 
@@ -65,17 +63,16 @@ def evaluate(arguments: argparse.Namespace) -> None:
     check_files([], arguments.output)
     card = card_of(find_preset(arguments.preset.split(",")[0]))
     task = card.task if card else "translate"
-    if task not in ("translate", *_CORPORA):
+    if task not in _TESTS:
         raise BadInput(presets.cannot(arguments.preset, "translate"))
-    corpus = _CORPORA.get(task, arguments.data)
+    corpus = _TESTS[task][1] or arguments.data
     if arguments.data not in (None, corpus):
         raise BadInput(f"{arguments.preset} is scored on {corpus} or your own text")
     source, target = card.languages if card and task == "translate" else ("en", "de")
     source = arguments.source or source
     if arguments.data == "sst":
         return _score_treebank(arguments)
-    read = _own_text if arguments.test else _corpus
-    texts, truth = read(arguments, task, source, target)
+    texts, truth = _columns(_read(arguments, task, (source, target)))
     texts, truth = texts[: arguments.limit], truth[: arguments.limit]
     answers = _answers(arguments, task, texts)
     for line in _scores(task, answers, truth, target):
@@ -83,39 +80,36 @@ def evaluate(arguments: argparse.Namespace) -> None:
     return None
 
 
-def _corpus(arguments, task, source, target):
-    """Returns a corpus's texts and what a model should make of them."""
+def _read(arguments, task, languages):
+    """Reads a corpus, or one's own text."""
     from zoo import data
     from zoo.data import corpora
-
-    split = arguments.split
-    if task == "tag":
-        found = corpora.load_ud(split)
-        return found.sentences, found.tags
-    if task == "generate":
-        texts = corpora.load_ptb(split)
-        return texts, texts
-    pairs = data.load(arguments.data, source=source, target=target, split=split)
-    return pairs.sources, pairs.references
-
-
-def _own_text(arguments, task, source, target):
-    """Returns one's own texts and what a model should make of them."""
     from zoo.data.own import read_test
 
-    columns = arguments.columns and arguments.columns.split(",")
-    files, report = tuple(map(Path, arguments.test)), list[str]()
-    options = {"columns": columns, "languages": (source, target), "report": report}
-    found = read_test(_KINDS[task], files, **options)
-    texts = truth = found
+    if arguments.test:
+        columns = arguments.columns and arguments.columns.split(",")
+        files, report = tuple(map(Path, arguments.test)), list[str]()
+        options = {"columns": columns, "languages": languages, "report": report}
+        found = read_test(_TESTS[task][0], files, **options)
+        progress("; ".join(report))
+        return found
     if task == "translate":
-        texts, truth = found.sources, found.references
-    elif task == "tag":
-        texts, truth = found.sentences, found.tags
-    elif task == "classify":
-        texts, truth = found.texts, [found.names[label] for label in found.labels]
-    progress("; ".join(report))
-    return texts, truth
+        return data.load(arguments.data, *languages, arguments.split)
+    load: Any = corpora.load_ud if task == "tag" else corpora.load_ptb
+    return load(arguments.split)
+
+
+def _columns(found):
+    """Returns texts and what a model should make of them."""
+    from zoo.data.text_sets import Labelled, Pairs, Tagged
+
+    if isinstance(found, Pairs):
+        return found.sources, found.references
+    if isinstance(found, Tagged):
+        return found.sentences, found.tags
+    if isinstance(found, Labelled):
+        return found.texts, [found.names[label] for label in found.labels]
+    return found, found
 
 
 def _answers(arguments, task, texts):

@@ -1,9 +1,8 @@
-"""The commands `list`, `info`, `upload`, `plot` and `completion`."""
+"""The commands `list`, `info`, `upload` and `plot`."""
 
 import argparse
 import json
 import re
-import sys
 from pathlib import Path
 
 from zoo import analysis, presets
@@ -36,29 +35,22 @@ from zoo.presets.pages import readme, write_card
 @command("zoo list", option("--json", "print the cards as JSON"))
 def list_(arguments: argparse.Namespace) -> None:
     """Lists the presets that can be loaded by name."""
-    from rich.console import Console
-    from rich.table import Table
-
     cards = presets.list_presets()
     if arguments.json:
         return _print_json([card.to_dict() for card in cards])
-    table = Table("name", "paper", "task", "size", "licence", "score", box=None)
+    rows = [("name", "paper", "task", "size", "licence", "score")]
     for card in cards:
-        # A terminal would obey control characters in a card.
         scores = [f"{s['metric']} {s['value']:.1f}" for s in card.scores[:1]]
         row = card.name, short_paper(card), format_task(card), format_bytes(card.bytes)
-        cells = *row, card.license, *(scores or [""])
-        table.add_row(*map(printable, cells))
-    # Captured: rich would end a process whose output is closed in its own way.
-    width = None if sys.stdout.isatty() else 200
-    console = Console(width=width, highlight=False, markup=False, emoji=False)
-    with console.capture() as capture:
-        console.print(table)
-        absent = registry.not_installed()
-        for package in dict.fromkeys(absent.values()):
-            names = ", ".join(name for name in absent if absent[name] == package)
-            console.print(f"\nnot installed: {names} (pip install {package})")
-    print("\n".join(line.strip() for line in capture.get().splitlines()))
+        # A terminal would obey control characters in a card.
+        rows.append(tuple(map(printable, (*row, card.license, *(scores or [""])))))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(map(str.ljust, row, widths)).rstrip())
+    absent = registry.not_installed()
+    for package in dict.fromkeys(absent.values()):
+        names = ", ".join(name for name in absent if absent[name] == package)
+        print(f"\nnot installed: {names} (pip install {package})")
     return None
 
 
@@ -136,11 +128,6 @@ def upload(arguments: argparse.Namespace) -> None:
     preset("; several, as NAME,NAME, are side by side", nargs="?"),
     words("texts", "TEXT", "sentences, below each other", nargs="*"),
     option("--log DIR", "draw the training curves of runs, as runs/NAME", nargs="+"),
-    option(
-        "--json RECORD",
-        "draw the translation in this JSON file, as the explorer or a record's to_json "
-        "writes it",
-    ),
     option("--output FILE", "picture: FILE.png or FILE.svg", required=True),
     ENGINE,
     BACKEND,
@@ -148,30 +135,14 @@ def upload(arguments: argparse.Namespace) -> None:
 )
 def plot(arguments: argparse.Namespace) -> None:
     """Draws alignments or training curves as a picture."""
-    texts, record, logs = arguments.texts, arguments.json, arguments.log
-    several = sum(map(bool, (texts, record, logs))) != 1
-    if several or bool(arguments.preset) != bool(texts):
-        raise BadInput(
-            "give PRESET and TEXT, or --json, or --log (see zoo plot --help)"
-        )
+    texts, logs = arguments.texts, arguments.log
+    if bool(logs) == bool(texts) or bool(arguments.preset) != bool(texts):
+        raise BadInput("give PRESET and TEXT, or --log (see zoo plot --help)")
     check_ending(arguments.output)
-    check_files([record] if record else [], arguments.output)
-    if logs:
-        figure = analysis.plot_training(logs)
-    else:
-        figure = _record(Path(record)).plot() if record else _alignments(arguments)
+    check_files([], arguments.output)
+    figure = analysis.plot_training(logs) if logs else _alignments(arguments)
     analysis.save(figure, arguments.output)
     print(arguments.output)
-
-
-def _record(path):
-    """Returns the translation in a JSON file."""
-    from zoo.decoding import Translation  # here, since it imports NumPy
-
-    try:
-        return Translation.from_json(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise BadInput(f"{path}: {error}") from error
 
 
 def _alignments(arguments):
@@ -188,14 +159,3 @@ def _alignments(arguments):
         [Path(name).name for name in names] * len(texts),
         columns=len(names),
     )
-
-
-@command(
-    'eval "$(zoo completion bash)"',
-    words("shell", "SHELL", "%(choices)s", choices=("bash", "zsh", "fish")),
-)
-def completion(arguments: argparse.Namespace) -> None:
-    """Prints a shell's script for completion by TAB."""
-    import argcomplete
-
-    print(argcomplete.shellcode(["zoo"], shell=arguments.shell).strip())

@@ -90,7 +90,7 @@ def readme(card: Card, handle: str | None = None) -> str:
 
 @functools.cache
 def _page():
-    import jinja2  # not at the top: completion of a command line reads `KINDS`
+    import jinja2  # not at the top: most commands write no page
 
     # Markdown takes `<unk>` for a tag; a bar ends a table's cell, even within code.
     environment = jinja2.Environment(trim_blocks=True, keep_trailing_newline=True)
