@@ -101,15 +101,13 @@ def _read(arguments, task, languages):
 
 def _columns(found):
     """Returns texts and what a model should make of them."""
-    from zoo.data.text_sets import Labelled, Pairs, Tagged
+    from zoo.data.text_sets import Pairs, columns_of
 
+    if isinstance(found, list):
+        return found, found
     if isinstance(found, Pairs):
         return found.sources, found.references
-    if isinstance(found, Tagged):
-        return found.sentences, found.tags
-    if isinstance(found, Labelled):
-        return found.texts, [found.names[label] for label in found.labels]
-    return found, found
+    return columns_of(found)
 
 
 def _answers(arguments, task, texts):

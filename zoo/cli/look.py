@@ -38,15 +38,15 @@ def list_(arguments: argparse.Namespace) -> None:
     cards = presets.list_presets()
     if arguments.json:
         return _print_json([card.to_dict() for card in cards])
-    rows = [("name", "paper", "task", "size", "licence", "score")]
+    rows = [["name", "paper", "task", "size", "licence", "score"]]
     for card in cards:
         scores = [f"{s['metric']} {s['value']:.1f}" for s in card.scores[:1]]
         row = card.name, short_paper(card), format_task(card), format_bytes(card.bytes)
         # A terminal would obey control characters in a card.
-        rows.append(tuple(map(printable, (*row, card.license, *(scores or [""])))))
+        rows.append([*map(printable, (*row, card.license, *(scores or [""])))])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        print("  ".join(map(str.ljust, row, widths)).rstrip())
+    for cells in rows:
+        print("  ".join(map(str.ljust, cells, widths)).rstrip())
     absent = registry.not_installed()
     for package in dict.fromkeys(absent.values()):
         names = ", ".join(name for name in absent if absent[name] == package)

@@ -93,7 +93,13 @@ class Corpus:
 def locate(corpus: Corpus, names: Sequence[str], allow_newer: bool = False) -> Path:
     """Returns the folder with files of a corpus, found or downloaded as in `load`."""
     if root := os.environ.get("ZOO_DATA_DIR"):
-        return _given(root, corpus, names)
+        folder = Path(root).expanduser() / corpus.name
+        if missing := [name for name in names if not (folder / name).is_file()]:
+            raise MissingFileError(
+                f"{folder / missing[0]} is missing from ZOO_DATA_DIR, received {root}. "
+                "Without ZOO_DATA_DIR the corpus is downloaded"
+            )
+        return folder
     folder = cache_folder() / corpus.name
     newer = cache_folder() / f"{corpus.name}-newer"
     allow_newer = allow_newer and bool(corpus.snapshot)
@@ -114,17 +120,6 @@ def locate(corpus: Corpus, names: Sequence[str], allow_newer: bool = False) -> P
                 f"{folder / name} is altered: sha256 {expected} is expected, received "
                 f"{digest}. Remove the file to download it again"
             )
-    return folder
-
-
-def _given(root, corpus, names):
-    """Returns the folder of the user's own files."""
-    folder = Path(root).expanduser() / corpus.name
-    if missing := [name for name in names if not (folder / name).is_file()]:
-        raise MissingFileError(
-            f"{folder / missing[0]} is missing from ZOO_DATA_DIR, received {root}. "
-            "Without ZOO_DATA_DIR the corpus is downloaded"
-        )
     return folder
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 from collections.abc import Iterator
+from typing import Any
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -92,6 +93,15 @@ class Tagged:
 
     def __len__(self) -> int:
         return len(self.sentences)
+
+
+def columns_of(data: Any) -> Any:
+    """Returns the columns of one of these sets; other data as they are."""
+    if isinstance(data, Pairs):
+        return data.sources, data.targets
+    if isinstance(data, Labelled):
+        return data.texts, [data.names[label] for label in data.labels]
+    return (data.sentences, data.tags) if isinstance(data, Tagged) else data
 
 
 def direction_name(source: str, target: str) -> str:

@@ -17,7 +17,7 @@ from zoo.data.lines import (
     read_lines,
 )
 from zoo.data.own.kinds import KINDS, Kind, as_list
-from zoo.data.text_sets import Labelled, Pairs, Tagged
+from zoo.data.text_sets import Pairs, columns_of
 from zoo.strings import describe
 
 # Other names of a split's files in a folder.
@@ -290,20 +290,11 @@ def _joined(names):
 
 
 # === Python data ===
-def _columns_of(data):
-    """The columns of zoo's own sets of text; other data as they are."""
-    if isinstance(data, Pairs):
-        return data.sources, data.targets
-    if isinstance(data, Labelled):
-        return data.texts, [data.names[label] for label in data.labels]
-    return (data.sentences, data.tags) if isinstance(data, Tagged) else data
-
-
 def _python_source(kind, data, columns, languages):
     codes: Sequence[str] = (UNKNOWN, UNKNOWN)
     if isinstance(data, Pairs):
         codes = data.source_language, data.target_language
-    data = _columns_of(data)
+    data = columns_of(data)
     names = data if isinstance(data, Mapping) else getattr(data, "columns", None)
     names = getattr(data, "column_names", names)  # Hugging Face's
     width = len(kind.columns[0])
