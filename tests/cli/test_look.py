@@ -145,9 +145,11 @@ OUT = ["--output", "a.png"]
         (["luong_local", "x", "--output", "a.pdf"], ".png or .svg, received"),
         (["luong_local", "x", "--output", "no/x.png"], "cannot write no/x.png"),
         (["luong_local", "x"], "required: --output"),
-        (["luong_local", *OUT], "give PRESET and TEXT, or --log"),
-        (OUT, "give PRESET and TEXT, or --log"),
-        (["luong_local", "x", "--log", "y", *OUT], "give PRESET and TEXT, or --log"),
+        (["luong_local", *OUT], "give PRESET and TEXT, or --json"),
+        (OUT, "give PRESET and TEXT, or --json"),
+        (["--json", "log.csv", "--log", "y", *OUT], "or --json, or --log"),
+        (["--json", "none", *OUT], "cannot read none"),
+        (["--json", "log.csv", *OUT], "log.csv: A translation's record must be"),
         (["birnn", "x", *OUT], "birnn cannot translate"),
     ],
 )
@@ -156,16 +158,20 @@ def test_bad_input_is_found_before_anything_is_loaded(
 ):
     monkeypatch.setattr(registry, "load", lambda _: pytest.fail("loaded"))
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.csv").write_text("epoch,loss\n")
     assert main(["plot", *arguments]) == 2
     captured = capsys.readouterr()
     assert message in captured.err and captured.err.count("\n") == 1
     assert not list(tmp_path.glob("*.p*"))
 
 
-def test_curves_need_no_keras(tmp_path):
+@pytest.mark.parametrize("option", ["--log", "--json"])
+def test_curves_and_records_need_no_keras(option, tmp_path):
     pytest.importorskip("matplotlib")
     (tmp_path / "log.csv").write_text("epoch,loss\n0,3\n")
-    command = ["plot", "--log", str(tmp_path), "--output", str(tmp_path / "a.png")]
+    (tmp_path / "dog.json").write_text(record("a dog").to_json())
+    given = str(tmp_path / "dog.json" if option == "--json" else tmp_path)
+    command = ["plot", option, given, "--output", str(tmp_path / "a.png")]
     code = f"import sys; from zoo.cli import main; assert main({command}) == 0; "
     out = python(f"{code} print(*sys.modules)").split()
     assert "matplotlib" in out and not {"keras", "matplotlib.pyplot"} & set(out)

@@ -31,7 +31,6 @@ from zoo.cli.presets import (
 from zoo.files import cache_folder
 from zoo.presets import registry
 from zoo.presets.card import digest
-from zoo.serving.protocol import need_packages
 
 # Format -> the default folder of models in it.
 _FOLDERS = {"savedmodel": "exports", "onnx": "exports/onnx"}
@@ -118,6 +117,7 @@ def serve(arguments: argparse.Namespace) -> int | None:
         ImportError: without Ray.
     """
     from zoo.serving.export import model_server
+    from zoo.serving.protocol import need_packages
 
     ports = arguments.port, arguments.rest_port
     engine = arguments.engine or _engine_here()

@@ -128,6 +128,7 @@ def upload(arguments: argparse.Namespace) -> None:
     preset("; several, as NAME,NAME, are side by side", nargs="?"),
     words("texts", "TEXT", "sentences, below each other", nargs="*"),
     option("--log DIR", "draw the training curves of runs, as runs/NAME", nargs="+"),
+    option("--json RECORD", "draw a translation of the explorer or of to_json"),
     option("--output FILE", "picture: FILE.png or FILE.svg", required=True),
     ENGINE,
     BACKEND,
@@ -135,14 +136,30 @@ def upload(arguments: argparse.Namespace) -> None:
 )
 def plot(arguments: argparse.Namespace) -> None:
     """Draws alignments or training curves as a picture."""
-    texts, logs = arguments.texts, arguments.log
-    if bool(logs) == bool(texts) or bool(arguments.preset) != bool(texts):
-        raise BadInput("give PRESET and TEXT, or --log (see zoo plot --help)")
+    texts, record, logs = arguments.texts, arguments.json, arguments.log
+    several = sum(map(bool, (texts, record, logs))) != 1
+    if several or bool(arguments.preset) != bool(texts):
+        raise BadInput(
+            "give PRESET and TEXT, or --json, or --log (see zoo plot --help)"
+        )
     check_ending(arguments.output)
-    check_files([], arguments.output)
-    figure = analysis.plot_training(logs) if logs else _alignments(arguments)
+    check_files([record] if record else [], arguments.output)
+    if logs:
+        figure = analysis.plot_training(logs)
+    else:
+        figure = _record(Path(record)).plot() if record else _alignments(arguments)
     analysis.save(figure, arguments.output)
     print(arguments.output)
+
+
+def _record(path):
+    """Returns the translation in a JSON file."""
+    from zoo.decoding import Translation  # here, since it imports NumPy
+
+    try:
+        return Translation.from_json(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise BadInput(f"{path}: {error}") from error
 
 
 def _alignments(arguments):

@@ -14,7 +14,6 @@ from zoo.cli.common import BadInput, option, progress
 from zoo.files import cache_folder
 from zoo.presets import registry
 from zoo.presets.card import card_of, digest
-from zoo.serving.export.manifest import MANIFEST, newest, versions
 
 # Engine of ONNX Runtime -> the options of its export.
 _ENGINES = {"onnx": (), "onnx-int8": ("--quantize", "int8")}
@@ -45,6 +44,8 @@ def model_name(name: str, folder: Path) -> str:
 
 def is_export(name: str) -> bool:
     """Returns whether a name is the folder of exported graphs, or of their versions."""
+    from zoo.serving.export.manifest import MANIFEST, newest  # it imports NumPy
+
     return (newest(Path(name).expanduser()) / MANIFEST).is_file()
 
 
@@ -112,6 +113,8 @@ def start_keras(name: str, backend: str | None) -> None:
 
 def _exported(name, engine, task):
     """Returns a preset's export, made in the cache folder once for each content."""
+    from zoo.serving.export.manifest import versions
+
     if task not in _EXPORTED:
         raise BadInput(f"--engine {engine} is for {', '.join(_EXPORTED)}; not {task}")
     preset = find_preset(name, task)
