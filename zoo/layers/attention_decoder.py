@@ -207,6 +207,9 @@ class AttentionCell(DecoderCell):
         ((2, 8), (2, 5))
     """
 
+    units: int
+    W_c: Any
+
     def __init__(
         self,
         cells: Any,

@@ -44,9 +44,6 @@ class Score(ConfiguredLayer):
             return memory
         return linear(memory, cast_weights(kernel, self.compute_dtype))
 
-    def compute_output_shape(self, query_shape: Shape, keys_shape: Shape) -> Any:
-        return (*query_shape[:2], keys_shape[-2])
-
 
 def _join(query, keys):
     """Aligns a query `(B, T, d)` with keys; sums are `(B, T, S)`, `(B, S)` if T = 1."""

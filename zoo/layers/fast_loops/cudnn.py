@@ -52,38 +52,39 @@ def run_lstm(
     dtype = keras.backend.standardize_dtype(inputs.dtype)
     # JAX's binding of the kernel knows no other type.
     compute = "float32" if keras.backend.backend() == "jax" else dtype
-    states = [ops.cast(state, compute) for state in initial_states]
-    kernel, recurrent = (
-        cast_weights(w, compute) for w in (cell.kernel, cell.recurrent_kernel)
-    )
     bias = cell.bias if cell.use_bias else ops.zeros((4 * cell.units,))
-    bias = cast_weights(bias, compute)
-    sequence = ops.cast(inputs, compute)
-    if mask is None:
+    own = cell.kernel, cell.recurrent_kernel, bias
+    weights = [cast_weights(x, compute) for x in own]
+    sequence, *states = (ops.cast(x, compute) for x in (inputs, *initial_states))
+    if mask is not None:
+        mask = ops.cast(mask, "bool")
+        outputs, states = _run_masked(sequence, states, weights, mask, reverse)
+    else:
         sequence = ops.flip(sequence, axis=1) if reverse else sequence
-        outputs, states = _run(sequence, states, kernel, recurrent, bias)
+        outputs, states = _run(sequence, states, *weights)
         outputs = ops.flip(outputs, axis=1) if reverse else outputs
-        return ops.cast(outputs, dtype), [ops.cast(s, dtype) for s in states]
+    return ops.cast(outputs, dtype), [ops.cast(state, dtype) for state in states]
 
-    mask = ops.cast(mask, "bool")
+
+def _run_masked(sequence, states, weights, mask, reverse):
+    """The real steps first, then steps that leave c as it is."""
+    (kernel, recurrent, bias), dtype = weights, sequence.dtype
     order = real_first(ops.flip(mask, axis=1) if reverse else mask)
     order = ops.shape(mask)[1] - 1 - order if reverse else order
-    sequence = _take(sequence, order)
     count = ops.sum(ops.cast(mask, "int32"), axis=1)  # (B,)
     pads = ops.arange(ops.shape(mask)[1], dtype="int32")[None] >= count[:, None]
+    pads = ops.cast(pads, dtype)[..., None]
+    sequence = ops.concatenate([_take(sequence, order), pads], axis=-1)
     shut = [-_SATURATED, _SATURATED, 0.0, 0.0]  # i, f, candidate, o
     # `ops.repeat` would wait for the GPU, and no CUDA graph can hold it.
-    row = ops.convert_to_tensor(shut, dtype=compute)[:, None]
-    row = ops.reshape(ops.broadcast_to(row, (4, cell.units)), (1, -1))
+    row = ops.convert_to_tensor(shut, dtype=dtype)[:, None]
+    row = ops.reshape(ops.broadcast_to(row, (4, recurrent.shape[0])), (1, -1))
     kernel = ops.concatenate([kernel, row], axis=0)
-    pads = ops.cast(pads, compute)[..., None]
-    sequence = ops.concatenate([sequence, pads], axis=-1)
     outputs, (_, c) = _run(sequence, states, kernel, recurrent, bias)
     h = _take(outputs, ops.maximum(count - 1, 0)[:, None])[:, 0]
     h = ops.where(count[:, None] > 0, h, states[0])
     outputs = _take(outputs, ops.argsort(order, axis=1))
-    outputs = ops.where(mask[..., None], outputs, ops.zeros_like(outputs))
-    return ops.cast(outputs, dtype), [ops.cast(h, dtype), ops.cast(c, dtype)]
+    return ops.where(mask[..., None], outputs, ops.zeros_like(outputs)), [h, c]
 
 
 def _take(sequence, steps):
