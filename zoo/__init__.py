@@ -38,19 +38,10 @@ register_with_keras()
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submodules=[
-        "analysis",
-        "data",
-        "decoding",
-        "layers",
-        "lessons",
-        "models",
-        "presets",
-        "serving",
-        "tasks",
-        "text",
-        "training",
-    ],
+    submodules=(
+        "analysis data decoding layers lessons models presets serving tasks text "
+        "training"
+    ).split(),
     submod_attrs={
         "presets": ["list_presets"],
         "presets.registry": ["load"],

@@ -25,6 +25,16 @@ def positive(name: str, value: Any) -> int:
     return integer(name, value, 1)
 
 
+def check_image_shape(value: Any) -> tuple[int, ...]:
+    """Returns height, width and channels, or raises a `ValueError`."""
+    if not isinstance(value, (tuple, list)) or len(value) != 3:
+        raise ValueError(
+            "`image_shape` must be (height, width, channels). "
+            f"Received: image_shape={value!r}"
+        )
+    return tuple(positive("image_shape", size) for size in value)
+
+
 def rate(name: str, value: float) -> float:
     """Returns `value` if it is a dropout rate in [0, 1), or raises a `ValueError`."""
     if not 0 <= value < 1:

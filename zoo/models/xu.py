@@ -9,7 +9,7 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.checks import positive
+from zoo.checks import check_image_shape
 from zoo.ids import PAD_ID
 from zoo.layers import (
     AdditiveAttention,
@@ -133,12 +133,7 @@ class ShowAttendTell(Seq2SeqBackbone):
         super().__init__(dtype=dtype, **kwargs)
         self.configure(locals())
         policy = self.dtype_policy
-        if not isinstance(image_shape, (tuple, list)) or len(image_shape) != 3:
-            raise ValueError(
-                "`image_shape` must be (height, width, channels). "
-                f"Received: image_shape={image_shape!r}"
-            )
-        self.image_shape = tuple(positive("image_shape", size) for size in image_shape)
+        self.image_shape = check_image_shape(image_shape)
         self.make_embeddings(
             embedding_dim, keras.initializers.GlorotUniform, source=False
         )

@@ -6,7 +6,7 @@ import keras
 import keras_hub
 
 from zoo.backend import Tensor
-from zoo.checks import integer, positive
+from zoo.checks import check_image_shape, integer
 from zoo.ids import END_ID, START_ID
 from zoo.images import read_images
 from zoo.strings import describe, read_texts
@@ -228,13 +228,7 @@ class CaptionPreprocessor(TargetText, keras_hub.models.Preprocessor):
         super().__init__(**kwargs)
         check_tokenizer(tokenizer)
         self.tokenizer = tokenizer
-        if not isinstance(image_shape, (tuple, list)) or len(image_shape) != 3:
-            raise ValueError(
-                "`image_shape` must be (height, width, channels). "
-                f"Received: image_shape={image_shape!r}"
-            )
-        height, width, channels = (positive("image_shape", n) for n in image_shape)
-        self.image_shape = (height, width, channels)
+        self.image_shape = check_image_shape(image_shape)
         self.target_length = integer("target_length", target_length, 2)
         self.built = True  # there are no weights
 
