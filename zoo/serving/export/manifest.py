@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from zoo.files import StrPath
-from zoo.serving.protocol import SIGNATURES, need_packages
 
 MANIFEST = "manifest.json"
 TOKENIZER = "vocabulary.spm"
@@ -79,7 +78,9 @@ def check_export(task: Any, form: str) -> None:
         ImportError: if a package is missing; the message names the extra.
         RuntimeError: under another backend than TensorFlow.
     """
-    from zoo.text.translation_arrays import needed_preprocessor  # with NumPy
+    # They import NumPy.
+    from zoo.serving.protocol import SIGNATURES, need_packages
+    from zoo.text.translation_arrays import needed_preprocessor
 
     if getattr(task, "task_name", None) not in SIGNATURES:
         raise TypeError(
