@@ -10,7 +10,6 @@ import numpy as np
 from zoo.checks import integer
 from zoo.ids import END_ID, PAD_ID, START_ID, UNKNOWN_ID
 from zoo.strings import check_texts, composed, describe
-from zoo.text.rows import cut_rows, pad_rows
 from zoo.text.word_splitting import split_words
 
 SPECIAL_WORDS = ("<pad>", "<unk>", "<s>", "</s>")  # ids 0 to 3
@@ -175,42 +174,6 @@ class WordText:
             TypeError: for a text that is not a str; the message gives its position.
         """
         return self.tokenizer.tokenize(check_texts(texts))
-
-
-class PromptText(WordText):
-    """The methods of a language model's preprocessor that need no tensors.
-
-    Attributes:
-        tokenizer: see `WordText`.
-        sequence_length: the default maximum length of `generate`.
-    """
-
-    sequence_length: int
-
-    def prompts(
-        self, texts: Sequence[str], sequence_length: int | None = None
-    ) -> dict[str, np.ndarray]:
-        """Returns `token_ids` int32 and `padding_mask` bool, `(B, sequence_length)`.
-
-        The ids are the end token of the previous text and the words; the mask is true
-        where they are. Longer texts are cut, with one warning.
-
-        Raises:
-            ValueError: for a length below 2.
-        """
-        length = self.sequence_length if sequence_length is None else sequence_length
-        integer("max_length", length, 2)
-        rows = [[END_ID, *row] for row in cut_rows(self.encode(texts), length - 1)]
-        sizes = np.array([len(row) for row in rows], "int32")
-        mask = np.arange(length)[None] < sizes[:, None]
-        return {"token_ids": pad_rows(rows, length), "padding_mask": mask}
-
-    def written(self, ids: Sequence[int], mask: Sequence[bool]) -> str:
-        """Returns the text of a row's words where the mask is true."""
-        first, unknown = len(SPECIAL_WORDS), self.tokenizer.unk_token_id
-        written = [i for i, counts in zip(ids, mask, strict=True) if counts]
-        words = [i for i in written if i >= first or i == unknown]
-        return self.tokenizer.detokenize(words)
 
 
 def lay_out(

@@ -17,9 +17,9 @@ from zoo.ids import END_ID
 from zoo.strings import composed, plain_texts, read_texts
 from zoo.text.rows import cut_rows, framed, pad_rows, python_ids
 from zoo.text.vocabulary import (
+    SPECIAL_WORDS,
     TAGGER_FILE,
     WORDS_FILE,
-    PromptText,
     TaggingText,
     Vocabulary,
     Words,
@@ -108,7 +108,7 @@ class _OfWords(keras_hub.models.Preprocessor):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class WordPreprocessor(_OfWords, PromptText, keras_hub.models.CausalLMPreprocessor):
+class WordPreprocessor(_OfWords, WordText, keras_hub.models.CausalLMPreprocessor):
     """Converts strings to ids for a language model, and ids back to strings.
 
     Called with strings, it returns `(x, y, sample_weight)`, NumPy arrays for `fit`:
@@ -156,12 +156,22 @@ class WordPreprocessor(_OfWords, PromptText, keras_hub.models.CausalLMPreprocess
         """Returns `{"token_ids", "padding_mask"}` of prompts, for `generate_step`.
 
         The ids are the end token of the previous text and the words, padded to
-        `sequence_length`.
+        `sequence_length`; the mask is true where they are. Longer texts are cut, with
+        one warning.
+
+        Raises:
+            ValueError: for a length below 2.
         """
         texts, single = read_texts(x, "inputs")
+        length = self.sequence_length if sequence_length is None else sequence_length
+        integer("max_length", length, 2)
+        rows = [[END_ID, *row] for row in cut_rows(self.encode(texts), length - 1)]
+        sizes = np.array([len(row) for row in rows], "int32")
+        mask = np.arange(length)[None] < sizes[:, None]
+        arrays = {"token_ids": pad_rows(rows, length), "padding_mask": mask}
         return {
             name: keras.ops.convert_to_tensor(array[0] if single else array)
-            for name, array in self.prompts(texts, sequence_length).items()
+            for name, array in arrays.items()
         }
 
     def generate_postprocess(self, x: dict[str, Tensor]) -> str | list[str]:
@@ -171,8 +181,14 @@ class WordPreprocessor(_OfWords, PromptText, keras_hub.models.CausalLMPreprocess
         """
         ids, mask = python_ids(x["token_ids"]), python_ids(x["padding_mask"])
         if ids and isinstance(ids[0], int):
-            return self.written(ids, mask)
-        return [self.written(*row) for row in zip(ids, mask, strict=True)]
+            return self._text(ids, mask)
+        return [self._text(*row) for row in zip(ids, mask, strict=True)]
+
+    def _text(self, ids, mask):
+        first, unknown = len(SPECIAL_WORDS), self.tokenizer.unk_token_id
+        written = [i for i, counts in zip(ids, mask, strict=True) if counts]
+        words = [i for i in written if i >= first or i == unknown]
+        return self.tokenizer.detokenize(words)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
