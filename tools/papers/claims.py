@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from tools.papers.counts import HELD as HELD_SHARE
+from tools.papers.counts import LONG
 from tools.papers.significance import Contrast, better
 
 
@@ -51,10 +53,11 @@ MERGED = tuple(
 )
 BEAM_TWO = Contrast(
     ((2, "none", "beam 2"), (-1, "none", "beam 1"), (-1, "none", "beam 12")),
-    "what 2 brings less what 12 brings beyond",
+    "gain from beam 1 to 2 less gain from 2 to 12",
 )
 HELD = Contrast(
-    ((1, "bahdanau", "held"),), "BLEU on long sources less 90% of that on all"
+    ((1, "bahdanau", "held"),),
+    f"BLEU on sources of {LONG} words or more, less {HELD_SHARE:.0%} of BLEU on all",
 )
 LEFT = Contrast(
     ((1, "general", "left"), (-1, "general", "on")),
@@ -108,7 +111,8 @@ CLAIMS = (
             "bahdanau",
             "rnnencdec",
             "drop",
-            words="loss on long sources, rnnencdec's less bahdanau's",
+            words=f"loss on sources of {LONG} words or more, rnnencdec's less "
+            "bahdanau's",
         ),
     ),
     _claim(

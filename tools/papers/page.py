@@ -56,7 +56,7 @@ def page(presets, results, failed):
         "# What reproduces",
         "Do the papers' claims hold for models that one CPU can train? Verdicts first, "
         "then the figures. A claim that holds at the paper's size may fail here, and "
-        "the reverse.",
+        "the reverse; the papers' BLEU is on other test sets: compare differences.",
         "## The papers' claims",
         _method(),
         claims(results),
@@ -76,8 +76,9 @@ def _method():
         "over the test's sentences (`tools/papers/significance.py`); ± is the "
         f"{1 - SURE:.0%} interval. A claim holds, or does not, if p is below {SURE} "
         f"with {LEAST} seeds or more, so one claim in twenty may get a verdict by "
-        "chance. *Detectable* is the least difference that these seeds find with a "
-        f"chance of {POWER:.0%}."
+        "chance. Of several differences all must be surely above 0 for it to hold; one "
+        f"of k that is below 0 with p under {SURE}/k refutes it. *Detectable* is the "
+        f"least difference that these seeds find with a chance of {POWER:.0%}."
     )
 
 
@@ -107,7 +108,8 @@ def figures(contrasts, estimates, told):
     worst = min(known, key=lambda pair: _statistic(pair[1]))
     above = sum(one.mean > 0 for _, one in known)
     return (
-        f"{above} of {len(contrasts)} above 0; the least sure: {_figure(*worst, told)}"
+        f"{above} of {len(contrasts)} differences are above 0; the least sure: "
+        f"{_figure(*worst, told)}"
     )
 
 
