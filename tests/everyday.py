@@ -1,6 +1,6 @@
 """Layers as they stand in anybody's Keras model: `check_in_a_model`.
 
-And KerasHub's own tests of layers and backbones, as `KerasHubTests`.
+And KerasHub's own tests of layers, backbones and tasks, as `KerasHubTests`.
 """
 
 import copy
@@ -189,3 +189,10 @@ def kerashub_backbone_test(cls, options, inputs):
     tests.run_backbone_test(
         cls, options, inputs, shape, run_mixed_precision_check=DTYPES
     )
+
+
+def kerashub_task_test(cls, options, data, structure, monkeypatch):
+    """KerasHub's `run_task_test`. Of its own tasks, which are functional models, it
+    reads the structure of the inputs off a private attribute."""
+    monkeypatch.setattr(cls, "_inputs_struct", structure, raising=False)
+    _kerashub_tests().run_task_test(cls, options, data)

@@ -1,10 +1,12 @@
-"""Every backbone under KerasHub's own tests."""
+"""Every backbone and kind of task under KerasHub's own tests."""
+
+import warnings
 
 import numpy as np
 import pytest
 
-from tests.everyday import kerashub_backbone_test
-from tests.models.test_everyday import INPUTS
+from tests.everyday import kerashub_backbone_test, kerashub_task_test
+from tests.models.test_everyday import INPUTS, tasks
 from tests.models.test_everywhere import TRANSLATORS
 from tests.translators import TARGET, VOCABULARY
 from zoo import models
@@ -38,3 +40,31 @@ def backbone_cases():
 @pytest.mark.parametrize(("cls", "options", "inputs"), [*backbone_cases()])
 def test_kerashub_finds_no_fault_in_a_backbone(cls, options, inputs):
     kerashub_backbone_test(cls, options, inputs)
+
+
+def as_options(task):
+    return {"backbone": task.backbone, "preprocessor": task.preprocessor}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "kind", ["translator", "language_model", "classifier", "tagger"]
+)
+def test_kerashub_finds_no_fault_in_a_task(kind, tokenizer, monkeypatch):
+    pytest.importorskip("tensorflow", reason="its data are a tf.data.Dataset")
+    task, _ = tasks(tokenizer)[kind]
+    texts = ["a dog", "a cat", "dog runs"]
+    data, names = {
+        "translator": ({"source": texts, "target": texts}, INPUTS),
+        "language_model": (texts, {"token_ids": 0}),
+        "classifier": (texts, {"token_ids": 0}),
+        "tagger": (texts, {"word_ids": 0, "character_ids": 0}),
+    }[kind]
+    data = (data,)
+    if kind == "classifier":
+        data += (np.array([0, 1, 1]),)
+    if kind == "tagger":
+        data += (np.array([["DET", "NOUN"], ["DET", "X"], ["X", "X"]]),)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kerashub_task_test(type(task), as_options(task), data, names, monkeypatch)

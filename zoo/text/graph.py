@@ -3,8 +3,12 @@
 TensorFlow is imported on use; the rest of `zoo.text` works without it.
 """
 
+import functools
+import sys
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from zoo.backend import Tensor
 from zoo.text.word_splitting import SPACE
@@ -14,6 +18,52 @@ from zoo.text.word_splitting import SPACE
 # megabyte). Pieces hold 16 characters at most, so only long runs of blanks or unknown
 # characters can lose a piece.
 CHARACTERS_PER_PIECE = 64
+
+
+def mappable(call: Callable) -> Callable:
+    """Lets a `tf.data` map trace a preprocessor's `call`, which works in Python.
+
+    Single texts, without axes, give arrays without a batch axis. Such a graph cannot be
+    exported.
+    """
+
+    @functools.wraps(call)
+    def traced(self: Any, *inputs: Any, **options: Any) -> Any:
+        tf = sys.modules.get("tensorflow")  # keras_hub imports it where it can
+        if tf is None or tf.executing_eagerly():
+            return call(self, *inputs, **options)
+        parts = tf.nest.flatten((inputs, options))
+        tensors = [x for x in parts if x is not None]
+        single = tensors[0].shape.rank == 0
+        if single:
+            tensors = [x[None] for x in tensors]
+
+        def run(arrays):
+            given = iter(arrays)
+            filled = [x if x is None else next(given) for x in parts]
+            args, kwargs = tf.nest.pack_sequence_as((inputs, options), filled)
+            return call(self, *args, **kwargs)
+
+        with tf.init_scope():  # one empty text: an axis of length 1 may be longer
+            example = run([_example(x) for x in tensors])
+        wanted = tf.nest.flatten(example)
+        outputs = tf.numpy_function(
+            lambda *arrays: tf.nest.flatten(run(arrays)),
+            tensors,
+            [x.dtype for x in wanted],
+        )
+        for tensor, x in zip(outputs, wanted, strict=True):
+            tensor.set_shape([None if n == 1 else n for n in x.shape])
+        outputs = tf.nest.pack_sequence_as(example, outputs)
+        return tf.nest.map_structure(lambda x: x[0], outputs) if single else outputs
+
+    return traced
+
+
+def _example(tensor):
+    shape = [1, *(size or 1 for size in tensor.shape[1:])]
+    value = "" if tensor.dtype == "string" else 0
+    return np.full(shape, value, tensor.dtype.as_numpy_dtype)
 
 
 def map_batches(dataset: Any, function: Callable[[Any], Any]) -> Any:

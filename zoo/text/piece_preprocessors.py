@@ -10,6 +10,7 @@ from zoo.checks import check_image_shape, integer
 from zoo.ids import END_ID, START_ID
 from zoo.images import read_images
 from zoo.strings import describe, read_texts
+from zoo.text.graph import mappable
 from zoo.text.rows import bucket, framed, pad_rows, python_ids
 from zoo.text.tokenizer import Tokenizer
 from zoo.text.translation_arrays import TargetText, TranslationText
@@ -28,7 +29,8 @@ class TranslatorPreprocessor(TranslationText, keras_hub.models.Seq2SeqLMPreproce
     - `y`, int32 `(B, target_length)`: the target's pieces, then the end token;
     - `sample_weight`, float32 `(B, target_length)`: 1 where `y` is real, 0 on padding.
 
-    They are NumPy arrays, padded with 0. A single string each gives no batch axis.
+    They are NumPy arrays (in a `tf.data` map, tensors), padded with 0. A single string
+    each gives no batch axis.
 
     The other methods serve translation (`encode`, `decode`, `pieces`) and KerasHub's
     `generate`.
@@ -91,6 +93,7 @@ class TranslatorPreprocessor(TranslationText, keras_hub.models.Seq2SeqLMPreproce
         }
 
     # === Training ===
+    @mappable
     def call(
         self, x: dict[str, Any], y: None = None, sample_weight: None = None
     ) -> Any:

@@ -15,6 +15,7 @@ from zoo.backend import Tensor
 from zoo.checks import integer
 from zoo.ids import END_ID
 from zoo.strings import composed, plain_texts, read_texts
+from zoo.text.graph import mappable
 from zoo.text.rows import cut_rows, framed, pad_rows, python_ids
 from zoo.text.vocabulary import (
     SPECIAL_WORDS,
@@ -106,6 +107,10 @@ class _OfWords(keras_hub.models.Preprocessor):
         super().__init__(tokenizer, sequence_length=length, **kwargs)
         self.built = True  # there are no weights
 
+    def build(self, input_shape: Any = None) -> None:
+        """Does nothing: there are no weights."""
+        self.built = True
+
 
 @keras.saving.register_keras_serializable(package="zoo")
 class WordPreprocessor(_OfWords, WordText, keras_hub.models.CausalLMPreprocessor):
@@ -141,6 +146,7 @@ class WordPreprocessor(_OfWords, WordText, keras_hub.models.CausalLMPreprocessor
     ) -> None:
         super().__init__(tokenizer, sequence_length, **kwargs)
 
+    @mappable
     def call(self, x: Any, y: None = None, sample_weight: None = None) -> Any:
         """Returns `(x, y, sample_weight)` for `fit`; see the class."""
         texts, single = read_texts(x, "x")
@@ -190,6 +196,12 @@ class WordPreprocessor(_OfWords, WordText, keras_hub.models.CausalLMPreprocessor
         words = [i for i in written if i >= first or i == unknown]
         return self.tokenizer.detokenize(words)
 
+    def get_config(self) -> dict[str, Any]:
+        """Returns the constructor's arguments."""
+        config = super().get_config()
+        # The class fixes these.
+        return {k: v for k, v in config.items() if not k.startswith("add_")}
+
 
 @keras.saving.register_keras_serializable(package="zoo")
 class SentimentPreprocessor(
@@ -222,6 +234,7 @@ class SentimentPreprocessor(
     ) -> None:
         super().__init__(tokenizer, sequence_length, **kwargs)
 
+    @mappable
     def call(self, x: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Returns inputs, or `(x, y, sample_weight)` for `fit`; see the class."""
         labels = y if isinstance(y, (list, tuple)) else [y]
@@ -316,6 +329,7 @@ class TaggerPreprocessor(TaggingText, keras_hub.models.Preprocessor):
         )
 
     # === Sentences ===
+    @mappable
     def call(self, x: Any, y: Any = None, sample_weight: None = None) -> Any:
         """Returns the ids of sentences `x`; with tags `y`, also labels and weights."""
         if sample_weight is not None:
