@@ -176,20 +176,18 @@ class TextFitMixin:
 @contextlib.contextmanager
 def _values_kept(task):
     """Gives a task back, also after an error, what Keras's JAX trainer takes out."""
-    if keras.backend.backend() != "jax":
-        yield
-        return
-    optimizer = getattr(task, "optimizer", None)  # none before `compile`
     held = [*task.variables, *task.metrics_variables]
+    optimizer = getattr(task, "optimizer", None)  # none before `compile`
     held += getattr(optimizer, "variables", ())
     values = [variable._value for variable in held]
     try:
         yield
     finally:
-        task.jax_state_sync()
-        for variable, value in zip(held, values, strict=True):
-            if variable._value is None:
-                variable._value = value
+        if keras.backend.backend() == "jax":
+            task.jax_state_sync()
+            for variable, value in zip(held, values, strict=True):
+                if variable._value is None:
+                    variable._value = value
 
 
 # === What is given ===
