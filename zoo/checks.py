@@ -25,14 +25,15 @@ def positive(name: str, value: Any) -> int:
     return integer(name, value, 1)
 
 
-def check_image_shape(value: Any) -> tuple[int, ...]:
+def check_image_shape(value: Any) -> tuple[int, int, int]:
     """Returns height, width and channels, or raises a `ValueError`."""
     if not isinstance(value, (tuple, list)) or len(value) != 3:
         raise ValueError(
             "`image_shape` must be (height, width, channels). "
             f"Received: image_shape={value!r}"
         )
-    return tuple(positive("image_shape", size) for size in value)
+    height, width, channels = (positive("image_shape", size) for size in value)
+    return height, width, channels
 
 
 def rate(name: str, value: float) -> float:

@@ -13,6 +13,9 @@ from typing import Any
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 
+# Of tokenizers: the zoo's own rule, which keeps every character, and SentencePiece's.
+NORMALIZATIONS = ("nfc", "nfkc", "nfkc_cf", "nmt_nfkc", "nmt_nfkc_cf", "identity")
+
 
 def plain_texts(texts: Any) -> Any:
     """Returns texts as a str or as lists of them, whatever holds them.

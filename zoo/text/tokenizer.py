@@ -19,7 +19,13 @@ import sentencepiece
 
 from zoo.checks import integer, one_of
 from zoo.ids import END_ID, PAD_ID, START_ID, UNKNOWN_ID
-from zoo.strings import check_texts, composed, replace_surrogates, warn_caller
+from zoo.strings import (
+    NORMALIZATIONS,
+    check_texts,
+    composed,
+    replace_surrogates,
+    warn_caller,
+)
 from zoo.text.vocabulary import SpecialIds
 
 LONGEST_LINE = 16_384  # bytes; SentencePiece's training time is quadratic in it
@@ -205,9 +211,6 @@ class Tokenizer(SpecialIds, keras_hub.tokenizers.SentencePieceTokenizer):
 
 
 # === SentencePiece's training ===
-# The zoo's own rule, which keeps every character, and SentencePiece's.
-NORMALIZATIONS = ("nfc", "nfkc", "nfkc_cf", "nmt_nfkc", "nmt_nfkc_cf", "identity")
-
 _RESERVED = "\x1f▁▅"  # SentencePiece marks boundaries, spaces and the unknown by them
 _NONCHARACTERS = [chr(point) for point in range(0xFDD0, 0xFDF0)]
 _SPACES = [c for c in map(chr, range(0x3001)) if c.isspace() and c != " "]
