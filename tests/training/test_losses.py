@@ -148,8 +148,15 @@ def projected_reference(features, kernel, bias, labels, weights, smoothing):
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("slice_size", [2**24, B * V * 2, 1])
 def test_without_logits_loss_and_gradients(monkeypatch, slice_size, smoothing):
-    """In one slice, in slices that don't divide the rows, and row by row."""
+    """In one slice, in slices that don't divide the time, and step by step."""
     monkeypatch.setattr(losses, "SLICE_SIZE", slice_size)
+    sizes, part = set(), losses._part
+
+    def noting(features, *rest):
+        sizes.add(features.shape[0])
+        return part(features, *rest)
+
+    monkeypatch.setattr(losses, "_part", noting)
     arrays, labels, weights = inputs()
     expected = projected_reference(*arrays, labels, weights, smoothing)
     variables = [keras.Variable(array, dtype="float32") for array in arrays]
@@ -159,6 +166,7 @@ def test_without_logits_loss_and_gradients(monkeypatch, slice_size, smoothing):
         return 2.0 * losses.projected_cross_entropy(*values, labels, weights, smoothing)
 
     value, found = gradients(variables, loss)
+    assert sizes == {B}  # of several devices, each has its rows of a slice
     np.testing.assert_allclose(value, 2 * expected[0], rtol=1e-5)
     for gradient, wanted in zip(found, expected[1:], strict=True):
         np.testing.assert_allclose(gradient, 2 * wanted, rtol=1e-4, atol=1e-5)

@@ -176,11 +176,11 @@ def projected_cross_entropy(
     """Sum of the weighted cross-entropies of `features @ kernel + bias`.
 
     The gradient of this loss is known as soon as the loss is, so both are computed in
-    the forward pass: a slice of rows at a time, whose logits are dropped before those
+    the forward pass: a slice of time at a time, whose logits are dropped before those
     of the next slice are made. The `(B, T, V)` logits, their exponentials and their
-    gradient have `SLICE_SIZE` elements each, or one row's where that is more, and the
-    exponentials are taken once. Where B or T is not known when the step is traced,
-    there is one slice.
+    gradient have `SLICE_SIZE` elements each, or one time step's where that is more, and
+    the exponentials are taken once. Where B or T is not known when the step is traced,
+    there is one slice. (In slices of rows, each of several devices would compute all.)
 
     Takes `(B, T, d)`, `(d, V)`, `(V,)` or None, and `(B, T)` labels and weights; gives
     a float32 scalar, with gradients for features, kernel and bias.
@@ -188,21 +188,18 @@ def projected_cross_entropy(
 
     @custom_gradient
     def loss(features, kernel, labels, weights, *bias):
-        shape = ops.shape(features)
-        rows = [
-            ops.reshape(features, (-1, shape[-1])),
-            ops.reshape(labels, (-1, 1)),
-            ops.reshape(weights, (-1, 1)),
-        ]
-        length = max(1, SLICE_SIZE // kernel.shape[-1])
-        count = rows[0].shape[0]
-        several = isinstance(count, int) and count > length
-        part = functools.partial(_sliced, length) if several else _part
-        total, d_rows, *gradients = part(*rows, kernel, bias, smoothing)
+        batch, time = features.shape[:2]
+        part = _part
+        if isinstance(batch, int) and isinstance(time, int):
+            length = max(1, SLICE_SIZE // (batch * kernel.shape[-1]))
+            if length < time:
+                part = functools.partial(_sliced, length)
+        total, d_features, *gradients = part(
+            features, labels, weights, kernel, bias, smoothing
+        )
 
         def gradient(upstream):
             d_kernel, *d_bias = (ops.cast(upstream, g.dtype) * g for g in gradients)
-            d_features = ops.reshape(d_rows, shape)
             scale = ops.cast(upstream, d_features.dtype)
             return scale * d_features, d_kernel, None, None, *d_bias
 
@@ -212,29 +209,37 @@ def projected_cross_entropy(
     return loss(features, kernel, labels, weights, *([] if bias is None else [bias]))
 
 
-def _sliced(length, rows, labels, weights, kernel, bias, smoothing):
-    """`_part` of one slice of `length` rows after another, added up."""
-    count = -(-rows.shape[0] // length)
-    spare = ((0, count * length - rows.shape[0]), (0, 0))  # of weight 0
-    padded = [ops.pad(array, spare) for array in (rows, labels, weights)]
+def _sliced(length, features, labels, weights, kernel, bias, smoothing):
+    """`_part` of one slice of `length` steps of time after another, added up."""
+    batch, time = features.shape[:2]
+    count = -(-time // length)
+    spare = ((0, 0), (0, count * length - time), (0, 0))  # of weight 0
+    arrays = (features, labels, weights)
+    padded = [ops.pad(x, spare[: len(x.shape)]) for x in arrays]
 
     def step(index, sums):
-        d_rows, *sums = sums
-        start = (index * length, 0)
-        part = [ops.slice(x, start, (length, x.shape[-1])) for x in padded]
+        d_features, *sums = sums
+        start = (0, index * length, 0)
+        part = [
+            ops.slice(x, start[: len(x.shape)], (batch, length, *x.shape[2:]))
+            for x in padded
+        ]
         total, d_part, *gradients = _part(*part, kernel, bias, smoothing)
         added = map(ops.add, sums, (total, *gradients))
-        return ops.slice_update(d_rows, start, d_part), *added
+        return ops.slice_update(d_features, start, d_part), *added
 
     zeros = [ops.zeros(x.shape, dtype="float32") for x in (kernel, *bias)]
     first = (ops.zeros_like(padded[0]), ops.zeros((), dtype="float32"), *zeros)
-    d_rows, total, *sums = ops.fori_loop(0, count, step, first)
+    d_features, total, *sums = ops.fori_loop(0, count, step, first)
     gradients = map(ops.cast, sums, [x.dtype for x in (kernel, *bias)])
-    return total, d_rows[: rows.shape[0]], *gradients
+    return total, d_features[:, :time], *gradients
 
 
-def _part(rows, labels, weights, kernel, bias, smoothing):
-    """The loss, and the gradients of rows, kernel and, if there is one, bias."""
+def _part(features, labels, weights, kernel, bias, smoothing):
+    """The loss, and the gradients of features, kernel and, if there is one, bias."""
+    shape = ops.shape(features)
+    rows = ops.reshape(features, (-1, shape[-1]))
+    labels, weights = ops.reshape(labels, (-1, 1)), ops.reshape(weights, (-1, 1))
     logits = ops.cast(ops.matmul(rows, kernel), "float32")
     if bias:
         logits = logits + ops.cast(bias[0], "float32")
@@ -246,7 +251,7 @@ def _part(rows, labels, weights, kernel, bias, smoothing):
     gradient = ops.cast(gradient, rows.dtype)
     return (
         ops.sum(losses * weights),
-        ops.matmul(gradient, ops.transpose(kernel)),
+        ops.reshape(ops.matmul(gradient, ops.transpose(kernel)), shape),
         ops.matmul(ops.transpose(rows), gradient),
         *d_bias,
     )

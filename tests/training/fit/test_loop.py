@@ -205,3 +205,8 @@ def test_progress_tells_epoch_step_loss_and_tokens_per_second(clock, capsys):
     logs = {}
     progress.on_epoch_end(1, logs)
     assert logs == {"tokens_per_second": 20.0, "seconds": 20.0}
+    progress.on_epoch_begin(2)
+    for batch, seconds in enumerate((60.0, 6.0, 8.0)):  # the first and last compile
+        clock.now += seconds
+        progress.on_train_batch_end(batch, {"loss": 1.25})
+    assert capsys.readouterr().err.endswith("  about 49 seconds left\n")  # 7 of 7

@@ -139,9 +139,10 @@ class Progress(keras.callbacks.Callback):
     """Progress on standard error: epoch, step, loss, tokens per second, time left.
 
     A line at most every `seconds`; the time left is that of the remaining steps at the
-    pace since the last line. Adds `seconds` and `tokens_per_second` to an epoch's logs:
-    real target tokens (or other batches' `unit`), with compilation included in the
-    time. `earlier` seconds were spent on the first epoch before it was resumed.
+    pace of the epoch so far, without the first step, which may be compiled. Adds
+    `seconds` and `tokens_per_second` to an epoch's logs: real target tokens (or other
+    batches' `unit`), with compilation included in the time. `earlier` seconds were
+    spent on the first epoch before it was resumed.
     """
 
     def __init__(self, batches: Any, seconds: float = 5.0, earlier: float = 0.0):
@@ -149,7 +150,7 @@ class Progress(keras.callbacks.Callback):
         self.batches, self.seconds, self.earlier = batches, seconds, earlier
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
-        self.epoch, self.shown, self.last = epoch, 0.0, 0
+        self.epoch, self.shown, self.first = epoch, 0.0, 0.0
         self.begun, self.earlier = time.monotonic() - self.earlier, 0.0
 
     def elapsed(self) -> float:
@@ -158,16 +159,16 @@ class Progress(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
         now = time.monotonic()
-        passed = now - self.shown
-        if passed < self.seconds:
+        self.first = self.first or now
+        if now - self.shown < self.seconds:
             return
         total, epochs = self.batches.start + len(self.batches), self.params["epochs"]
         step, left = self.batches.start + batch + 1, ""
-        if batch:  # the first line is that of the first step, which may be compiled
-            pace = passed / (batch - self.last)
+        if batch:
+            pace = (now - self.first) / batch
             left = duration(pace * (total * (epochs - self.epoch) - step))
             left = f"  about {left} left"
-        self.shown, self.last = now, batch
+        self.shown = now
         loss = float((logs or {}).get("loss", math.nan))  # waits for the device
         rate = self.batches.tokens * step / total / self.elapsed()
         line = (
