@@ -63,6 +63,8 @@ def test_graphs_are_exported_from_any_backend(tmp_path, monkeypatch, capfd):
         (["export", "nothing"], "unknown preset"),
         (["export", "birnn", "--quantize", "int4"], "--quantize"),
         (["export", "birnn", "--format=onnx", "--beam-size=3"], "take beam_size"),
+        (["export", "gru", "--format=onnx"], "is for translate, tag, classify; gru"),
+        (["serve", "gru", "--engine=ray", "--no-start"], "gru can generate"),
         (["serve"], "PRESET"),
         (["serve", "a", "--engine", "tensorflow", "--host", "b"], "go with --engine r"),
         (["explore", "birnn"], "birnn cannot translate; the presets for it are"),

@@ -117,7 +117,7 @@ def test_order_is_path_then_bundled_then_cache(places):
 def install(site, package):
     """Installs a package without code whose entry point is for presets."""
     (site / package).mkdir(parents=True)
-    points = f"[zoo.presets]\n{package} = {package}\nlost = lost_package.presets\n"
+    points = f"[zoo.presets]\n{package} = {package}.inner\nlost = lost_package\n"
     for name, text in ("METADATA", f"Name: {package}\n"), ("entry_points.txt", points):
         path = site / f"{package}-1.0.dist-info" / name
         path.parent.mkdir(exist_ok=True)
@@ -132,8 +132,8 @@ def test_an_installed_package_s_presets_are_found_without_its_code(
     package = install(tmp_path / "site", "shop_presets")
     (package / "__init__.py").write_text("raise SystemExit('imported')")
     make_preset(places.cache / "presets" / "tiny")
-    make_preset(package / "tiny")
-    assert find("tiny") == package / "tiny"
+    make_preset(package / "inner" / "tiny")
+    assert find("tiny") == package / "inner" / "tiny"
     assert [card.name for card in list_presets()] == ["tiny"]
     make_preset(places.bundled / "tiny")
     assert find("tiny") == places.bundled / "tiny"

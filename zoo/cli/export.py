@@ -22,6 +22,7 @@ from zoo.cli.common import (
     words,
 )
 from zoo.cli.presets import (
+    check_graphs,
     find_preset,
     model_name,
     needs_process,
@@ -68,6 +69,8 @@ def export(arguments: argparse.Namespace) -> int | None:
     if wrong := [key for key in options if (key == "quantize") != onnx]:
         raise BadInput(f"--format {form} does not take {', '.join(wrong)}")
     folder = find_preset(name)
+    if onnx:
+        check_graphs(name, folder)
     if needs_process():
         return run_under_tensorflow(arguments.argv)
     start_keras(name, None)
@@ -131,7 +134,7 @@ def serve(arguments: argparse.Namespace) -> int | None:
             argv = model_server.server_command(folder, *ports)
     elif not arguments.no_start:
         need_packages("zoo serve", "ray", "ray")
-    names, missing = _served(arguments.preset, folder)
+    names, missing = _served(arguments.preset, folder, form)
     for name in missing:
         words = ["export", name, str(folder), "--format", form]
         if code := run_under_tensorflow(words):
@@ -161,7 +164,7 @@ def _engine_here():
     return "ray"
 
 
-def _served(asked, folder):
+def _served(asked, folder, form):
     """Returns the names of the models, and the presets to export first.
 
     An exported model's name is served as it is; a preset by an export of its content.
@@ -173,6 +176,8 @@ def _served(asked, folder):
         served = name
         if Path(name).name != name or not versions(folder / name):
             found = find_preset(name)
+            if form == "onnx":
+                check_graphs(name, found)
             served = model_name(name, found)
             if _exported_from(folder / served) != digest(found):
                 progress(f"{served} in {folder} is not an export of {found} yet")

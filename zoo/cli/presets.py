@@ -36,6 +36,15 @@ def find_preset(name: str, task: str | None = None) -> Path:
     return folder
 
 
+def check_graphs(name: str, folder: Path) -> None:
+    """Checks that a preset's task has graphs, as far as its card tells."""
+    card = card_of(folder)
+    if card and card.task not in _EXPORTED:
+        raise BadInput(
+            f"ONNX, and so Ray, is for {', '.join(_EXPORTED)}; {name} can {card.task}"
+        )
+
+
 def model_name(name: str, folder: Path) -> str:
     """Returns the name under which a preset is served: its card's, or its folder's."""
     card = card_of(folder)
@@ -115,9 +124,8 @@ def _exported(name, engine, task):
     """Returns a preset's export, made in the cache folder once for each content."""
     from zoo.serving.export.manifest import versions
 
-    if task not in _EXPORTED:
-        raise BadInput(f"--engine {engine} is for {', '.join(_EXPORTED)}; not {task}")
     preset = find_preset(name, task)
+    check_graphs(name, preset)
     out = cache_folder() / "exports" / engine / digest(preset)[:16]
     model = out / model_name(name, preset)
     if not versions(model):

@@ -250,15 +250,13 @@ def _bundled_folder():
 
 def _installed_folders():
     """Returns the folders of packages with presets, without importing them."""
-    points = importlib.metadata.entry_points(group=ENTRY_POINTS)
-    specs = (
-        importlib.util.find_spec(point.module.partition(".")[0]) for point in points
-    )
-    return [
-        Path(folder)
-        for spec in specs
-        for folder in (spec and spec.submodule_search_locations) or ()
-    ]
+    folders = []
+    for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
+        package, *inner = point.module.split(".")
+        spec = importlib.util.find_spec(package)  # of an inner one it would import
+        places = (spec and spec.submodule_search_locations) or ()
+        folders += [Path(place, *inner) for place in places]
+    return folders
 
 
 def _named_folders():
