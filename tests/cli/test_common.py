@@ -48,6 +48,45 @@ def test_bad_commands(words, capsys):
     assert words != "trnslate" or "did you mean translate" in err
 
 
+# === Completion, as bash asks for it ===
+
+ASK = """
+eval "$(zoo completion bash)"
+COMP_LINE=$1 COMP_POINT=${#1} COMP_WORDS=($1) COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+_python_argcomplete zoo
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.mark.parametrize(
+    "line, expected",
+    [
+        ("zoo tr", "train translate"),
+        ("zoo translate luong_local_", "luong_local_m luong_local_tatoeba"),
+        ("zoo serve bahdanau seq", "seq2seq"),
+        ("zoo train show", "show_attend_tell"),
+        ("zoo translate luong_local --input cor", "corpus.en"),
+        (
+            "zoo evaluate luong_local --data ",
+            "dates multi30k ptb sst tatoeba ud_english_ewt",
+        ),
+        ("zoo translate luong_local --backend ", "jax tensorflow torch"),
+        ("zoo translate luong_local --alig", "--alignments"),
+    ],
+)
+def test_bash_completes(line, expected, tmp_path, monkeypatch):
+    (tmp_path / "corpus.en").write_text("a\n")
+    (tmp_path / "zoo").write_text(f'#!/bin/sh\nexec {sys.executable} -m zoo "$@"\n')
+    (tmp_path / "zoo").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    monkeypatch.chdir(tmp_path)
+    command = ["bash", "--norc", "-c", ASK, "bash", line]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stderr == ""
+    assert sorted(done.stdout.split()) == expected.split()
+
+
 # === Errors ===
 
 

@@ -5,6 +5,7 @@ import shutil
 import keras
 import numpy as np
 import pytest
+from keras.optimizers.schedules import ExponentialDecay
 
 from tests.training.small_run import read_arrays, read_log
 from zoo.data import reversal_pairs
@@ -56,7 +57,7 @@ RECIPE = translation_recipe("test_recipe", lambda: LuongTranslator, {"tiny": SCA
 
 
 def train(folder):
-    augmentation = [ScheduledSampling("inverse_sigmoid", k=2.0)]
+    augmentation = [ScheduledSampling(ExponentialDecay(1.0, 1, 0.9))]
     # Never better: lower after each epoch.
     plateau = Plateau(patience=1, factor=0.5, min_delta=200)
     run = Run(RECIPE, SCALE, Arguments(folder))

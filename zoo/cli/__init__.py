@@ -6,6 +6,7 @@ heavy is imported before a command needs it.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -39,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parse(argv):
     parser = _parser()
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks, since TAB was pressed
+        _complete(parser)
     if argv[:1] == ["train"] and argv[1:2] not in (["-h"], ["--help"]):
         return argparse.Namespace(command="train", words=argv[1:])  # a recipe's
     if argv and not argv[0].startswith("-") and argv[0] not in COMMANDS:
@@ -70,3 +73,30 @@ def _parser():
         )
         add_options(command, each.options)
     return parser
+
+
+def _complete(parser):
+    """Answers a shell, and ends the process.
+
+    Names of presets, recipes and corpora are completed where the metavar says so,
+    choices where there are some, files elsewhere.
+    """
+    import argcomplete
+    from argcomplete.completers import FilesCompleter
+
+    from zoo import data, presets
+    from zoo.training.recipe import recipes
+
+    names = {
+        "PRESET": lambda: [card.name for card in presets.list_presets()],
+        "RECIPE": recipes,
+        "CORPUS": lambda: [*data.list_corpora(), "ptb", "sst", "ud_english_ewt"],
+    }
+
+    def complete(prefix, action, **_):
+        known = names.get(action.metavar, list)()
+        return [x for x in known if x.startswith(prefix)] or FilesCompleter()(prefix)
+
+    argcomplete.autocomplete(
+        parser, always_complete_options=False, default_completer=complete
+    )

@@ -1,4 +1,4 @@
-"""The commands `list`, `info`, `upload` and `plot`."""
+"""The commands `list`, `info`, `upload`, `plot` and `completion`."""
 
 import argparse
 import json
@@ -176,3 +176,14 @@ def _alignments(arguments):
         [Path(name).name for name in names] * len(texts),
         columns=len(names),
     )
+
+
+@command(
+    'eval "$(zoo completion bash)"',
+    words("shell", "SHELL", "%(choices)s", choices=("bash", "zsh", "fish")),
+)
+def completion(arguments: argparse.Namespace) -> None:
+    """Prints a shell's script for completion by TAB."""
+    import argcomplete
+
+    print(argcomplete.shellcode(["zoo"], shell=arguments.shell).strip())

@@ -138,7 +138,8 @@ def test_of_many_contrasts_the_least_sure_is_shown():
     ] + [better(("birnn", "n2"), ("birnn", "n1"), words="n2 against n1")]
     result, estimates = verdict(contrasts, found)
     text = figures(contrasts, estimates, result)
-    assert text.startswith("3 of 4 above 0; the least sure: n2 against n1 -")
+    least = "the least sure: n2 against n1 -"
+    assert text.startswith(f"3 of 4 differences are above 0; {least}")
 
 
 def test_failed_runs_are_listed():
