@@ -17,7 +17,7 @@ from zoo.cli.common import (
     progress,
     words,
 )
-from zoo.cli.presets import load_task, load_translator
+from zoo.cli.presets import ENGINE, load_task, load_translator
 from zoo.cli.texts import (
     OUTPUT,
     TEXTS,
@@ -60,6 +60,7 @@ _N_BEST = option(
     'zoo translate luong_local "A dog runs through the snow."',
     preset("; several, as NAME,NAME, are an ensemble"),
     *TEXTS,
+    ENGINE,
     _N_BEST,
     option("--alignments", "draw the attention weights under each translation"),
     *_CONSTRAINTS,
@@ -101,7 +102,9 @@ def _row(number, result, n_best):
     return getattr(result, "text", result)
 
 
-@command('zoo tag birnn "A dog runs through the snow."', preset(), *TEXTS, BATCH)
+@command(
+    'zoo tag birnn "A dog runs through the snow."', preset(), *TEXTS, ENGINE, BATCH
+)
 def tag(arguments: argparse.Namespace) -> None:
     """Tags each word of a text with its part of speech."""
     _answer(arguments, "tag", tagged_line)
@@ -112,7 +115,7 @@ def tagged_line(row: Iterable[tuple[str, str]]) -> str:
     return " ".join(f"{word}/{tag}" for word, tag in row)
 
 
-@command("zoo classify runs/mine --input reviews.txt", preset(), *TEXTS, BATCH)
+@command("zoo classify runs/mine --input reviews.txt", preset(), *TEXTS, ENGINE, BATCH)
 def classify(arguments: argparse.Namespace) -> None:
     """Classifies texts with a preset."""
     _answer(arguments, "classify", str)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from zoo.cli.common import BACKEND, BadInput, option, progress, words
-from zoo.cli.presets import ENGINE
 from zoo.strings import counted
 
 STANDARD = {"-": "standard input"}
@@ -38,7 +37,6 @@ TEXTS = (
         action="append",
     ),
     OUTPUT,
-    ENGINE,
     BACKEND,
 )
 
@@ -65,7 +63,7 @@ def run_texts(
     """Writes the answers to the input's lines in their order.
 
     Args:
-        arguments: arguments of `add_texts`, and `batch_size`.
+        arguments: the values of `TEXTS`, and `batch_size`.
         work: function that returns a result for each of some lines.
         form: function of the line's number, from 0, and its result, which returns the
             output, without a newline at the end.

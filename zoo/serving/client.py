@@ -42,7 +42,7 @@ class Client:
         retries: how often to resend a request while the server is unavailable: after
             0.1 seconds, then 0.2, and so on within `timeout`.
         batch_size: texts or images per request. Servers refuse more than 512, and Ray's
-            more than 8 MB, in base64 6 MB.
+            more than 8 MB.
         credentials: `grpc.ChannelCredentials` for gRPC over TLS; None for no TLS.
 
     Raises:

@@ -67,6 +67,11 @@ def test_each_signature_of_a_translator_is_the_models(tasks, signatures):
     tolerances = {"rtol": 1e-4, "atol": 1e-4}, {"atol": 1e-5}, {"rtol": 1e-4}
     targets = ["ein Hund rennt", ""]
     check_writer(task, ask, texts, texts, targets, 4, 4, tolerances)
+    # More rows than are scored at once, and none.
+    few = ask("score", texts[:2], targets)["log_probability"]
+    many = ask("score", texts[:2] * 65, targets * 65)["log_probability"]
+    np.testing.assert_allclose(many, np.tile(few, 65), rtol=1e-5)
+    assert ask("score", [], [])["log_probability"].shape == (0,)
 
 
 @needs_tensorflow
