@@ -23,7 +23,7 @@ function equations(part: Partial<ModelInfo>, step: Partial<Step> = {}, moved = f
 
 const KEYS = [
   "bahdanau", "luong_dot", "luong_general", "luong_concat", "luong_location", "luong_local_m",
-  "luong_local", "lstmn", "transformer", "seq2seq", "rnn_encoder_decoder", "show_attend_tell", "show_attend_tell_hard", "of one's own",
+  "luong_local", "lstmn", "transformer", "seq2seq", "rnn_encoder_decoder", "of one's own",
 ];
 
 test.each(KEYS)("%s: KaTeX reads every line, and the step's word and probability are in it", (equation) => {
@@ -54,12 +54,6 @@ test("weights have the index that their paper gives them", () => {
   const [, alpha, c] = equations({ equation: "bahdanau" });
   expect(alpha).toBe("\\alpha_{ij} = \\frac{\\exp(e_{ij})}{\\sum_k \\exp(e_{ik})}, \\quad \\alpha_{i,\\text{black}} = 0.63");
   expect(c).toMatch(/^c_i = \\sum_j \\alpha_\{ij\}/);
-  const [, soft, z] = equations({ equation: "show_attend_tell" });
-  expect(soft).toMatch(/^\\alpha_\{ti\} = .*\\sum_k.*\\alpha_\{t,\\text\{black\}\} = 0\.63$/);
-  expect(z).toMatch(/= \\sum_i \\alpha_\{ti\}/);
-  const [score, hard] = equations({ equation: "show_attend_tell_hard" }, { weights: [0, 1, 0, 0] });
-  expect(score).toContain("\\alpha_{ti} = ");
-  expect(hard).toMatch(/^s_\{ti\} = .*argmax.*s_\{t,\\text\{black\}\} = 1\.00$/);
   expect(equations({ equation: "lstmn" })[2]).toBe("p_{\\text{black}}^t = 0.63");
 });
 

@@ -35,7 +35,6 @@ export function equationsOf(numbers: Numbers): string[] {
   if (key in SCORES) return luong(numbers);
   if (key === "transformer") return transformer(numbers);
   if (key === "lstmn") return lstmn(numbers);
-  if (key.startsWith("show_attend_tell")) return xu(numbers);
   if (key === "rnn_encoder_decoder") {
     return [
       String.raw`h_{\langle t \rangle} = f(h_{\langle t-1 \rangle}, y_{t-1}, c), \quad y_{t-1} = ${word(numbers.previous)}`,
@@ -56,13 +55,12 @@ type Weight = (place: string) => string;
 
 const A_T: Weight = (s) => `a_t(${s})`;
 /** `alpha_{ij}`, or `alpha_{i,word}`. */
-const subscript = (symbol: string, t: string): Weight => (place) =>
-  `${symbol}_{${t}${place.length > 1 ? "," : ""}${place}}`;
+const ALPHA_I: Weight = (place) => String.raw`\alpha_{i${place.length > 1 ? "," : ""}${place}}`;
 
 function bahdanau(n: Numbers): string[] {
   return [
     String.raw`e_{ij} = v_a^\top \tanh(W_a s_{i-1} + U_a h_j)`,
-    weight(n, subscript(String.raw`\alpha`, "i"), "j", String.raw`\frac{\exp(e_{ij})}{\sum_k \exp(e_{ik})}`),
+    weight(n, ALPHA_I, "j", String.raw`\frac{\exp(e_{ij})}{\sum_k \exp(e_{ik})}`),
     context(n, "c_i", String.raw`\alpha_{ij}`, "h", "j"),
     String.raw`s_i = f(s_{i-1}, y_{i-1}, c_i), \quad y_{i-1} = ${word(n.previous)}`,
     probability(n, String.raw`p(y_i \mid y_1, \dots, y_{i-1}, \mathbf{x}) = g(y_{i-1}, s_i, c_i)`),
@@ -115,23 +113,6 @@ function luong(n: Numbers): string[] {
     probability(n, String.raw`p(y_t) = \mathrm{softmax}(W_s \tilde h_t)`),
   );
   return lines;
-}
-
-function xu(n: Numbers): string[] {
-  const softmax = String.raw`\frac{\exp(e_{ti})}{\sum_k \exp(e_{tk})}`;
-  // Hard attention's place is the likeliest one: s is 1 there.
-  const hard = n.info.equation === "show_attend_tell_hard";
-  const symbol = hard ? "s" : String.raw`\alpha`;
-  return [
-    String.raw`e_{ti} = f_{\mathrm{att}}(a_i, h_{t-1})${hard ? String.raw`, \quad \alpha_{ti} = ${softmax}` : ""}`,
-    weight(n, subscript(symbol, "t"), "i", hard ? String.raw`[i = \mathrm{argmax}_k \, \alpha_{tk}]` : softmax),
-    context(n, String.raw`\hat z_t / \beta_t`, `${symbol}_{ti}`, "a", "i"),
-    String.raw`h_t = \mathrm{LSTM}([E\,y_{t-1}; \hat z_t], h_{t-1}), \quad y_{t-1} = ${word(n.previous)}`,
-    probability(
-      n,
-      String.raw`p(y_t \mid \mathbf{a}, y_1, \dots, y_{t-1}) \propto \exp(L_o (E\,y_{t-1} + L_h h_t + L_z \hat z_t))`,
-    ),
-  ];
 }
 
 function transformer(n: Numbers): string[] {

@@ -27,7 +27,7 @@ const VIEWS = [
   ["right_to_left_phone", `models=bahdanau&${ARABIC}`, PHONE],
   ["bahdanau_steps", "models=bahdanau&tab=steps&step=3", {}],
 ];
-for (const language of ["en", "de", "zh"]) {
+for (const language of ["en", "zh"]) {
   for (const tab of ["attention", "steps", "beam"]) {
     const hash = `models=luong_local,transformer&lang=${language}&tab=${tab}&step=4`;
     VIEWS.push([`${language}_${tab}`, hash, {}]);

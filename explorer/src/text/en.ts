@@ -164,7 +164,6 @@ export const en = {
       luong: "section 3",
       transformer: "section 3.2",
       lstmn: "section 4",
-      show: "section 3.1",
     },
     local: "section 3.2",
     inputFeeding: "section 3.3",

@@ -150,7 +150,6 @@ export const zh: Texts = {
       luong: "第 3 节",
       transformer: "第 3.2 节",
       lstmn: "第 4 节",
-      show: "第 3.1 节",
     },
     local: "第 3.2 节",
     inputFeeding: "第 3.3 节",

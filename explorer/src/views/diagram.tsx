@@ -30,7 +30,7 @@ export function Diagram(props: {
     </g>
   );
   const state = { transformer: "zₜ", bahdanau: "sᵢ" }[info.equation] ?? "hₜ";
-  const context = vector ? "cₜ" : info.equation === "bahdanau" ? "cᵢ" : info.equation.startsWith("show_attend_tell") ? "ẑₜ" : "c";
+  const context = vector ? "cₜ" : info.equation === "bahdanau" ? "cᵢ" : "c";
   return (
     <figure class="diagram">
       <svg
