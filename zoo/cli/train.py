@@ -58,7 +58,7 @@ def _names(options):
 
 @command("zoo report runs/mine", words("folder", "FOLDER", "of a run, as runs/NAME"))
 def report(arguments: argparse.Namespace) -> None:
-    """Writes a run's curves, scores and worst translations."""
+    """Writes a run's curves, scores and worst outputs."""
     from zoo.training import write_report
 
     print(write_report(arguments.folder))

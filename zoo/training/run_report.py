@@ -22,9 +22,9 @@ _PAGE = Path(__file__).with_name("run_report.html")
 def write_report(folder: str | Path) -> Path:
     """Writes `report.html` into a run's folder.
 
-    It has test scores with their signatures, curves, and the worst translations of each
-    test set, as far as there are any. Pictures need matplotlib (extra `plot`); without
-    it, the report says so.
+    It has test scores with their signatures, curves, and the worst outputs of each test
+    set, as far as there are any. Pictures need matplotlib (extra `plot`); without it,
+    the report says so.
 
     Args:
         folder: folder of a run, with a `log.csv`.
@@ -47,7 +47,7 @@ def write_report(folder: str | Path) -> Path:
         summary=_summary(log),
         scores=list(_score_rows(results)),
         curves=_curves(log),
-        translations=list(_translations(results)),
+        worst=list(_worst(results)),
     )
     path = folder / "report.html"
     write_bytes(path, text.encode())
@@ -96,9 +96,8 @@ def _score_rows(results, place=""):
             yield place, name, str(value), ""
 
 
-def _translations(results):
-    """Yields name, source, translation and reference of the worst translations."""
+def _worst(results):
+    """Yields name, source, output and reference of the worst outputs."""
     for name, found in results.items():
-        worst = found.get("worst", []) if isinstance(found, dict) else []
-        for example in worst:
+        for example in found.get("worst", []) if isinstance(found, dict) else []:
             yield name, example["source"], example["output"], example["reference"]
