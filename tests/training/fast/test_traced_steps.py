@@ -13,10 +13,12 @@ from zoo.models import (
     BahdanauTranslator,
     Luong,
     LuongTranslator,
+    ShowAttendTell,
+    ShowAttendTellCaptioner,
     Transformer,
     TransformerTranslator,
 )
-from zoo.training import PairBatches, compile_for_training
+from zoo.training import ArrayBatches, PairBatches, compile_for_training
 from zoo.training.fast.traced_steps import _capture, trace_steps
 
 pytestmark = pytest.mark.skipif(
@@ -30,6 +32,11 @@ MODELS = {
     ),
     "bahdanau": lambda: BahdanauTranslator(
         Bahdanau(30, embedding_dim=8, hidden_dim=8, attention_dim=8, maxout_dim=8)
+    ),
+    "captioner": lambda: ShowAttendTellCaptioner(
+        ShowAttendTell(
+            30, embedding_dim=8, hidden_dim=8, annotation_dim=8, image_shape=(16, 16, 1)
+        )
     ),
     "transformer": lambda: TransformerTranslator(
         Transformer(**SIZES, num_heads=2, ff_dim=16)
@@ -45,16 +52,28 @@ def pairs():
     return PairBatches(rows, targets, batch_size=8, seed=1, buckets=[(7, 8)])
 
 
-def train(make, after):
+def captions():
+    """The same targets, of images."""
+    parts = []
+    for x, labels, weights in map(pairs().__getitem__, range(2)):
+        images = np.random.default_rng(0).uniform(size=(8, 16, 16, 1))
+        x = {"images": images.astype("float32"), "target_ids": x["target_ids"]}
+        parts.append((x, labels, weights))
+    return ArrayBatches(parts, batch_size=8)
+
+
+def train(name, after):
     """Returns the losses, the weights and the next random number."""
     import torch
 
     keras.utils.set_random_seed(1)
-    model = compile_for_training(make(), keras.optimizers.Adam(0.01), smoothing=0.1)
+    optimizer = keras.optimizers.Adam(0.01)
+    model = compile_for_training(MODELS[name](), optimizer, smoothing=0.1)
     trace_steps(model, after)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
-        found = model.fit(pairs(), epochs=3, shuffle=False, verbose=0)
+        batches = captions() if name == "captioner" else pairs()
+        found = model.fit(batches, epochs=3, shuffle=False, verbose=0)
     weights = [ops.convert_to_numpy(weight) for weight in model.weights]
     weights += [ops.convert_to_numpy(weight) for weight in model.optimizer.variables]
     return model, found.history["loss"], weights, float(torch.rand(()))
@@ -66,11 +85,12 @@ def train(make, after):
         "luong",
         "transformer",
         pytest.param("bahdanau", marks=pytest.mark.long),
+        pytest.param("captioner", marks=pytest.mark.long),
     ],
 )
 def test_traced_steps_are_keras_own_to_the_last_bit(name):
-    _, losses, weights, drawn = train(MODELS[name], after=float("inf"))
-    model, *found = train(MODELS[name], after=0.0)
+    _, losses, weights, drawn = train(name, after=float("inf"))
+    model, *found = train(name, after=0.0)
     assert model.train_step.programs  # they were traced
     assert found[0] == losses and found[2] == drawn
     for wanted, got in zip(weights, found[1], strict=True):

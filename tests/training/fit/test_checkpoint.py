@@ -328,6 +328,11 @@ def test_best_weights_that_are_gone_or_damaged_are_refused(checkpoint, model, tm
         path.write_bytes(damaged)
         with pytest.raises(CheckpointError, match="best.weights.h5, .* empty folder"):
             resumed.resume()
+    path.write_bytes(whole)
+    resumed.backbone = make_model(units=5)
+    resumed.set_model(resumed.backbone)
+    with pytest.raises(CheckpointError, match="checkpoint.npz is of another arch"):
+        resumed.resume()
     path.unlink()
     with pytest.raises(CheckpointError, match="best.weights.h5, .* empty folder"):
         resumed.load_best()

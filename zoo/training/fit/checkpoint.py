@@ -230,9 +230,10 @@ class Checkpoint(keras.callbacks.Callback):
     def resume(self) -> dict[str, Any]:
         """Restores the model and itself from the file, whose state it returns."""
         expected = {**self.identity, "format": FORMAT}
-        if read_state(self.path, expected)["best_epoch"] >= 0:
-            self.load_best()  # now, since it may be damaged
         state = load_state(self.path, self.model, expected)
+        if state["best_epoch"] >= 0:
+            self.load_best()  # now, since it may be damaged
+            load_state(self.path, self.model)
         if (names := set(state["stateful"])) != set(self.stateful):
             raise CheckpointError(
                 f"The checkpoint {self.path} belongs to a run with other callbacks. "
