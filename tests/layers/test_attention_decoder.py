@@ -87,7 +87,10 @@ def test_other_vectors_than_equation_5(vector, units, feeding):
     decoder = make("gru", "general", feeding, vector=vector, units=units)
     cell = decoder.cell
     run = compiled(lambda: decoder(INPUTS, MEMORY, mask=MASK))
-    outputs, final, alignments = to_numpy(run())
+    outputs, final, alignments = found = to_numpy(run())
+    fresh = AttentionCell.from_config({**cell.get_config(), "units": units})
+    shapes = AttentionDecoder(fresh).compute_output_shape(INPUTS.shape, MEMORY.shape)
+    assert shapes == keras.tree.map_structure(np.shape, found)
     contexts = alignments @ (MEMORY * MASK[..., None])
     if vector == "context":
         assert cell.W_c is None and cell.units == cell.output_size == 8

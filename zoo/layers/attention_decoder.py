@@ -39,8 +39,9 @@ class DecoderCell(MemoryLayer):
     ) -> list[Tensor]:
         """The cells' states (zeros, or `cell_states`, a flat list) and position 0."""
         if cell_states is None:
-            first = (cell.get_initial_state(batch_size) for cell in self.cells)
-            cell_states = [state for states in first for state in as_list(states)]
+            cell_states = []
+            for cell in self.cells:
+                cell_states += as_list(cell.get_initial_state(batch_size=batch_size))
         if len(cell_states) != sum(self.counts):
             raise ValueError(
                 f"There must be {sum(self.counts)} states. Received: {len(cell_states)}"
@@ -145,9 +146,12 @@ class Decoder(MemoryLayer):
         return run_decoder(self.cell, step, *arguments, **options)
 
     def compute_output_shape(self, inputs_shape: Shape, memory_shape: Shape) -> Any:
-        batch, time, _ = inputs_shape
-        sizes = self.cell.output_sizes(memory_shape[-1])
-        states = [(batch, *x.shape[1:]) for x in self.cell.get_initial_state(1)]
+        cell, (batch, time, _) = self.cell, inputs_shape
+        sizes = cell.output_sizes(memory_shape[-1])
+        states = [size for each in cell.cells for size in as_list(each.state_size)]
+        if cell.input_feeding and isinstance(cell, AttentionCell):
+            states += sizes
+        states = [*((batch, int(size)) for size in states), (batch,)]
         outputs = [(batch, time, size) for size in sizes]
         return *outputs, states, (batch, time, memory_shape[1])
 

@@ -54,6 +54,7 @@ ATTENTION_CELLS = {
         keras.layers.SimpleRNNCell(6),
         MultiplicativeAttention("general"),
     ),
+    "somebody's": lambda: (Minimal(), AdditiveAttention(5)),
 }
 # Under each backend one with input feeding and one without; the others under PyTorch.
 EVERYWHERE = {("lstm, general", True), ("gru and rnn, additive", False)}
@@ -221,7 +222,7 @@ class Minimal(keras.layers.Layer):
         self.recurrent = self.add_weight(shape=(4, 4), name="recurrent")
         self.built = True
 
-    def get_initial_state(self, batch_size=None):
+    def get_initial_state(self, *, batch_size=None):
         return [ops.zeros((batch_size, 4))]
 
     def call(self, inputs, states):
