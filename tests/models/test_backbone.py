@@ -36,6 +36,20 @@ def test_lora_alone_is_trained_and_is_saved_by_itself_and_in_a_sum(tmp_path):
 
 
 @pytest.mark.once
+@pytest.mark.parametrize("names", [["W_Q"], ["W_1", "W_2"], None])
+def test_lora_of_other_layers_is_refused_and_biases_stay(names, tmp_path):
+    task, other = (translator(models.TransformerTranslator).backbone for _ in "ab")
+    task.enable_lora(2, ["W_Q", "W_1"])
+    assert all("lora_" in v.name for v in task.trainable_variables)
+    task.save_lora_weights(path := str(tmp_path / "own.lora.h5"))
+    if names:
+        other.enable_lora(2, names)
+    with pytest.raises(ValueError, match="LoRA of the same layers.*filepath="):
+        other.load_lora_weights(path)
+    assert hasattr(other, "_lora_rank") == bool(names)
+
+
+@pytest.mark.once
 def test_what_lora_refuses_changes_nothing():
     backbone = translator().backbone
     backbone.token_embedding.trainable = False
