@@ -10,9 +10,9 @@ from zoo.decoding.search import Search
 from zoo.serving.protocol import need_packages
 
 _SAME = """
-    abs all any arange argmax clip concatenate cumsum full log logical_and logical_not
-    logical_or max maximum not_equal pad power repeat reshape right_shift shape
-    sum take take_along_axis tile where zeros
+    any arange argmax clip cumsum full log logical_and logical_not logical_or max
+    maximum not_equal pad power repeat reshape shape sum take take_along_axis tile
+    where zeros
 """.split()
 _FULL = 7 / 8  # of the rows must be live: with fewer, the others are left out
 _ROOM = 16  # steps for which a state that grows gets room at a time
