@@ -276,7 +276,7 @@ class KerasDecoder(BatchDecoder):
         return self.backbone.step(token_ids, state, memory)
 
     def label_log_probs(self, source: Any, target_ids: Any, labels: Any) -> Any:
-        """Returns `[log-probabilities (B, T)]` of labels, what follows `target_ids`."""
+        """Returns `[log-probabilities (B, T)]` of labels, which follow `target_ids`."""
         backbone = self.backbone
 
         def function(source, target_ids, labels):

@@ -28,7 +28,7 @@ class BeamState(NamedTuple):
     tokens: Any  # the last token of each hypothesis, int (B * K,)
     ids: Any  # the tokens of the live hypotheses, int (B, K, T)
     live: Any  # their log-probabilities, `LOW` if missing, (B, K)
-    done_ids: Any  # of the finished ones, in the order of their ends, int (B, K, T)
+    done_ids: Any  # of the finished ones, oldest first, int (B, K, T)
     done: Any  # their scores s(Y, X), `LOW` if missing, (B, K)
     coverage: Any  # Σ_j a_ij of the live ones, (B, K, S); () without the penalty
 

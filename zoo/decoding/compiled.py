@@ -93,7 +93,7 @@ def map_batches(function: Callable[..., Any], batches: Iterable[Any]) -> Iterato
 
     Most operations of a step are too small for two cores. As many are taken as torch
     has threads, or `OMP_NUM_THREADS` says; torch's threads are shared out. Each batch
-    has a thread, which scopes of the caller's, as `keras.device`, don't reach.
+    runs in a thread, which the caller's scopes, such as `keras.device`, don't reach.
     """
     batches = list(batches)
     workers = min(len(batches), _cores())

@@ -19,7 +19,7 @@ from zoo.ids import END_ID, PAD_ID, START_ID
 
 
 def longest_translation(length: Any) -> Any:
-    """Returns the default maximum length for a source's, an int or a tensor."""
+    """Returns the default maximum length of a translation, given the source's."""
     return 2 * length + 10
 
 
@@ -27,10 +27,10 @@ class Search:
     """Beam search over any library of arrays, whose operations a subclass names.
 
     `BeamSearch` documents the search and its arguments. `find` is `__call__` of NumPy
-    arrays, `(model, source, limits, steps, prefix=None)`, in as few programs as can be;
-    rows of the source after the last limit only pad the batch. `_run`, of `(model,
-    beam, constants, steps)`, returns the beam when all sentences are done, after
-    `steps` at most. `key` is what two searches must share to run the same compiled
+    arrays, `(model, source, limits, steps, prefix=None)`, in the fewest programs; rows
+    of the source after the last limit only pad the batch. `_run`, of `(model, beam,
+    constants, steps)`, returns the beam when all sentences are done, after `steps` at
+    most. `key` is what two searches must share to run the same compiled
     program; of each penalty, only whether it is set.
     """
 

@@ -81,7 +81,7 @@ def _attention(task, rows, batch_size):
 
 
 def _outputs(function, pad, rows, batch_size):
-    """Yields the place of each row and its output of a function of padded batches."""
+    """Yields each row's place, and what a function of padded batches gives it."""
     for chosen in by_length(rows, positive("batch_size", batch_size)):
         arrays = pad([rows[i] for i in chosen], batch_size)
         yield from zip(chosen, function(arrays), strict=False)

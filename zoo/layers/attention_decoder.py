@@ -58,7 +58,7 @@ class DecoderCell(MemoryLayer):
     ) -> tuple[Tensor, list[Tensor]]:
         """The cells' output for the parts of an input, and their new flat states.
 
-        A loop gives its own `steps`, `(x, state) -> (x, state)`, one a cell.
+        A loop gives its own `steps`, `(x, state) -> (x, state)`, one per cell.
         """
         new_states: list[Tensor] = []
         own = (cell.call if isinstance(cell, ZooCell) else cell for cell in self.cells)

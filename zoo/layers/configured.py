@@ -193,7 +193,7 @@ class DrawnInFloat32:
 
 
 class ConfiguredLayer(Configured, DrawnInFloat32, keras.layers.Layer):
-    """A layer with such a config; its first output has its first input's Keras mask."""
+    """A `Configured` layer; its first output has its first input's Keras mask."""
 
     supports_masking = True
 
