@@ -137,13 +137,11 @@ def search_ids(
     if max_length is not None:
         _check_length(integer("max_length", max_length, 1), search.min_length, prefixes)
 
-    def limit(i):
-        own = longest_translation(len(sources[i])) + len(prefixes[i])
-        return max_length or max(own, search.min_length)
-
     def decode(rows):
         source = pad_batch([sources[i] for i in rows], batch_size)
-        limits = np.array([limit(i) for i in rows], "int32")
+        own = [longest_translation(len(sources[i])) + len(prefixes[i]) for i in rows]
+        limits = np.maximum(own, search.min_length).astype("int32")
+        limits = np.full_like(limits, max_length) if max_length else limits
         steps = longest_translation(source.shape[1])
         if max_length or limits.max() > steps:
             steps = bucket(int(limits.max()))
