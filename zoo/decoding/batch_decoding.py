@@ -141,7 +141,8 @@ def search_ids(
         source = pad_batch([sources[i] for i in rows], batch_size)
         own = [longest_translation(len(sources[i])) + len(prefixes[i]) for i in rows]
         limits = np.maximum(own, search.min_length).astype("int32")
-        limits = np.full_like(limits, max_length) if max_length else limits
+        if max_length:
+            limits[:] = max_length
         steps = longest_translation(source.shape[1])
         if max_length or limits.max() > steps:
             steps = bucket(int(limits.max()))

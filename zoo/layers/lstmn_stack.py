@@ -142,7 +142,7 @@ class LSTMN(ConfiguredLayer):
         return list(zip(h, c, strict=True)), weights[-1], states
 
     def _each(self, run, inputs, states, source):
-        """What `run(cell, x, state, source)` gives for each layer, as lists."""
+        """Returns each layer's outputs of `run(cell, x, state, source)`, as lists."""
         states, source = (x or [None] * self.num_layers for x in (states, source))
         x = inputs = ops.cast(inputs, self.compute_dtype)
         found = []

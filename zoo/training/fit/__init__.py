@@ -1,1 +1,1 @@
-"""What `fit` needs: batches, the loop, checkpoints, validation, interrupts."""
+"""Parts of `fit`: batches, the loop, checkpoints, validation, interrupts."""
