@@ -123,13 +123,12 @@ def presets_table(cards, root=".."):
 
 
 def _scores(card):
-    """Formats a card's scores: "BLEU 38.1, chrF 63.0 (multi30k ...)"."""
-    groups = {}
-    for score in card.scores:
-        where = f"{score['data']} {score['split']}"
-        groups.setdefault(where, []).append(f"{score['metric']} {score['value']:.1f}")
-    return "; ".join(
-        f"{', '.join(scores)} ({where})" for where, scores in groups.items()
+    """Formats the first score on each test set: "BLEU 38.1 (multi30k)"."""
+    scores = (score for score in reversed(card.scores) if score["split"] != "valid")
+    first = {score["data"]: score for score in scores}
+    return ", ".join(
+        f"{score['metric']} {score['value']:.1f} ({data})"
+        for data, score in reversed(first.items())
     )
 
 
