@@ -10,7 +10,14 @@ FOLDER = ROOT / "docs" / "drawings"
 DRAWINGS = {
     **{
         name: getattr(recurrent, name)
-        for name in ("birnn", "lstm", "gru", "encoder_decoder", "seq2seq")
+        for name in (
+            "birnn",
+            "lstm",
+            "gru",
+            "encoder_decoder",
+            "seq2seq",
+            "beam_search",
+        )
     },
     **{
         name: getattr(attention, name)

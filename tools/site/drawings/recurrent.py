@@ -131,3 +131,33 @@ def seq2seq():
     d.words(262, 46, "v: last states\nof all layers")
     d.words(140, 262, "the source, backwards")
     return d
+
+
+def beam_search():
+    d = Drawing("Beam search with two places: nodes that leave it are grey", 680, 250)
+    size = {"width": 78, "height": 40}
+    start = d.box(60, 120, "start\n0.0", "state", **size)
+    columns = [
+        ["Two\n-0.9", "A\n-1.2", "The\n-2.3"],
+        ["dogs\n-1.5", "dog\n-1.9", "pups\n-3.1"],
+        ["runs\n-2.2", "run\n-2.6", "play\n-3.9"],
+        ["end\n-2.3", "end\n-2.9", "away\n-4.8"],
+    ]
+    parents = [(0, 0, 0), (0, 1, 0), (1, 0, 0), (0, 1, 1)]
+    last, best = [start], (1, 1, 0, 0)
+    for column, (texts, above) in enumerate(zip(columns, parents, strict=True)):
+        x = 190 + 135 * column
+        kept = [d.box(x, 45 + 75 * k, texts[k], "state", **size) for k in range(2)]
+        lost = d.box(x, 195, texts[2], "input", **size)
+        d.arrow(last[above[2]], lost, kind="faint")
+        for k in range(2):
+            d.arrow(
+                last[above[k]], kept[k], kind="attend" if k == best[column] else "flow"
+            )
+        last = kept
+    d.words(
+        340,
+        238,
+        "the last word and the total log-probability; orange: what greedy misses",
+    )
+    return d
