@@ -45,6 +45,12 @@ def test_there_are_lessons():
 
 
 @pytest.mark.backend_free
+def test_a_lesson_asks_every_exercise():
+    text = "".join(path.read_text("utf-8") for path in LESSONS)
+    assert set(re.findall(r"lessons\.question\(\"(.*?)\"", text)) == set(EXERCISES)
+
+
+@pytest.mark.backend_free
 @by_name
 def test_the_form_of_a_notebook(path):
     text = path.read_text("utf-8")

@@ -7,12 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from zoo.lessons import (
-    attention_exercises,
-    functions,
-    recurrent_exercises,
-    transformer_exercises,
-)
+from zoo.lessons import functions, recurrent_exercises, transformer_exercises
 from zoo.strings import did_you_mean
 
 SEEDS = 1, 2, 3  # of the draws on which an answer must be right
@@ -155,7 +150,7 @@ def read(text: str) -> list[Exercise]:
 
 EXERCISES: dict[str, Exercise] = {
     exercise.name: exercise
-    for module in (recurrent_exercises, attention_exercises, transformer_exercises)
+    for module in (recurrent_exercises, transformer_exercises)
     for exercise in read(module.EXERCISES)
 }
 

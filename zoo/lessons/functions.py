@@ -22,12 +22,6 @@ def chain(net: np.ndarray, U: np.ndarray, first: np.ndarray) -> np.ndarray:
     return np.stack(states[1:])
 
 
-def norm(x: np.ndarray, axis: int = -1, ddof: int = 0) -> np.ndarray:
-    """LayerNorm without gain and bias."""
-    centred = x - x.mean(axis, keepdims=True)
-    return centred / np.sqrt(x.var(axis, ddof=ddof, keepdims=True) + 1e-6)
-
-
 def masked(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """Weights of the places where `mask` is true."""
     return softmax(np.where(mask, scores, -1e9))
@@ -36,9 +30,3 @@ def masked(scores: np.ndarray, mask: np.ndarray) -> np.ndarray:
 def lower(scores: np.ndarray, k: int = 0) -> np.ndarray:
     """True up to the diagonal of `scores`, or the k-th one above it."""
     return np.tri(len(scores), k=k, dtype=bool)
-
-
-def sinusoids(P: int, k: int, base: float = 1e4, step: int = 2) -> np.ndarray:
-    """PE of the positions 0 … P - 1, of the size 2 k."""
-    angles = np.arange(P)[:, None] / base ** (step * np.arange(k) / (2 * k))
-    return np.stack([np.sin(angles), np.cos(angles)], -1).reshape(P, 2 * k)

@@ -1,4 +1,4 @@
-"""Exercises of the Transformer, search and reading weights.
+"""Exercises of the Transformer, search, training and reading weights.
 
 The form is that of `read` in checking.py.
 """
@@ -28,33 +28,6 @@ transformer.heads: [head_1; …; head_h] W^O
     each other; here their values alternate.
   concatenate(list(heads[::-1]), -1) @ W_O  # the heads are reversed.
 
-transformer.feed_forward: max(0, x W_1 + b_1) W_2 + b_2 (2)
-  Write the feed-forward network.
-  x: T d, W_1: d f, b_1: f, W_2: f d, b_2: d -> T d
-  np.where(x @ W_1 + b_1 > 0, x @ W_1 + b_1, 0) @ W_2 + b_2
-  (x @ W_1 + b_1) @ W_2 + b_2  # max(0, …) is missing.
-  maximum(0, (x @ W_1 + b_1) @ W_2 + b_2) # max(0, …) is around the first layer, not
-    around the whole.
-  (maximum(0, x @ W_1) + b_1) @ W_2 + b_2  # b_1 is inside max(0, …).
-  maximum(0, x @ W_1 + b_1) @ W_2  # b_2 is missing.
-  x + maximum(0, x @ W_1 + b_1) @ W_2 + b_2 # the residual connection is not part of
-    FFN(x).
-
-transformer.residual: LayerNorm(x + Dropout(Sublayer(x)))
-  Write the output of a sub-layer that is a product with W, without dropout and without
-    the norm's gain and bias; ε is 1e-6.
-  x: T d, W: d d -> T d
-  np.stack([(r - r.mean()) / sqrt(((r - r.mean()) ** 2).mean() + 1e-06) for r in x + x @
-    W])
-  x + norm(x) @ W  # this is pre-norm; the paper's norm is outside.
-  norm(x @ W)  # the residual connection, x + …, is missing.
-  x + norm(x @ W)  # x is inside LayerNorm as well.
-  norm(x + x @ W, axis=0)  # the norm goes over a position's features.
-  norm(x + x @ W, ddof=1)  # the variance divides by d, not by d - 1.
-  (x + x @ W) / sqrt((x + x @ W).var(-1, keepdims=True) + 1e-06) # the mean is not
-    subtracted.
-  x + x @ W  # LayerNorm is missing.
-
 transformer.past: no attention to the future
   Write the weights of self-attention of which no position sees a later one.
   scores: T T -> T T
@@ -65,37 +38,6 @@ transformer.past: no attention to the future
   softmax(scores * lower(scores))  # a score of 0 is no mask: exp(0) = 1.
   softmax(scores) * lower(scores) # the rows no longer sum to 1: mask the scores, before
     the softmax.
-
-transformer.sinusoids: PE(p, 2i) = sin(p / 10000^(2i/d)), cos at 2i + 1
-  Write PE of the positions 0 … P - 1; its size d is 2 k.
-  P: size P, k: size k -> P 2*k
-  sinusoids(P, k)
-  concatenate([sinusoids(P, k)[:, 0::2], sinusoids(P, k)[:, 1::2]], -1) # sines and
-    cosines alternate; here the cosines follow all sines.
-  sinusoids(P, k)[:, arange(2 * k) ^ 1]  # the sine comes first, at 2i.
-  sinusoids(P, k, step=1)  # the exponent is 2i / d, not i / d.
-  sinusoids(P, k, base=1000.0)  # the base is 10000.
-  sinusoids(P + 1, k)[1:]  # the positions count from 0.
-
-transformer.embedding: sqrt(d) E x + PE
-  Write the first layer's input; PE has as many rows as there are words.
-  ids: ids<V T, E: V d, PE: T d -> T d
-  sqrt(E.shape[-1]) * E[ids] + PE
-  E[ids] + PE  # the word vectors are multiplied by sqrt(d).
-  sqrt(E.shape[-1]) * (E[ids] + PE)  # sqrt(d) is for the words alone.
-  E[ids] / sqrt(E.shape[-1]) + PE  # sqrt(d) multiplies; here it divides.
-  sqrt(len(E)) * E[ids] + PE  # d is the size of a word vector.
-  sqrt(E.shape[-1]) * E[ids] # PE is missing: without it the order of the words makes no
-    difference.
-
-transformer.tied: one matrix for source, target and softmax
-  Write the logits of the states h, by the matrix of the word vectors.
-  h: T d, E: V d -> T V
-  np.einsum('td,vd->tv', h, E)
-  sqrt(h.shape[-1]) * (h @ E.T) # the output has no sqrt(d): it belongs to the inputs
-    alone.
-  softmax(h @ E.T)  # logits come before the softmax.
-  h @ E.T / sqrt(h.shape[-1])  # a logit is not divided by sqrt(d).
 
 beam.length_penalty: s(Y, X) = log P(Y|X) / lp(Y), lp(Y) = ((5 + |Y|) / 6)^α
   Write the scores of hypotheses of L = |Y| pieces; alpha is a vector of one number.
@@ -140,14 +82,6 @@ training.noam: rate = d^-0.5 min(step^-0.5, step warmup^-1.5) (3)
   minimum(arange(1, T + 1) ** -0.5, arange(1, T + 1) * warmup**-1.5) # the factor d^-0.5
     is missing: a wider model has a smaller rate.
   arange(1, T + 1) ** -0.5 / d**0.5  # the warm-up is missing.
-
-training.smoothing: target = (1 - ε) one-hot + ε / V
-  Write the smoothed targets of the words y over V words; epsilon is a number.
-  y: ids<V T, V: size V, epsilon: gates 1 -> T V
-  (1 - epsilon) * np.eye(V)[y] + epsilon / V
-  (1 - epsilon) * np.eye(V)[y] + epsilon # the rest ε is shared by V words: divide by V.
-  np.eye(V)[y] + epsilon / V  # the right word gives up ε.
-  epsilon * np.eye(V)[y] + (1 - epsilon) / V  # the right word has 1 - ε.
 
 reading.aer: AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
   Write the alignment error rate; A, S and P hold 1 where two words are linked.
