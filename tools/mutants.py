@@ -1,83 +1,53 @@
 """Makes small faults in the code, one at a time, and asks whether the tests notice.
 
     python tools/mutants.py --record new.jsonl                  # 120, of this commit
-    python tools/mutants.py --record old.jsonl --tests 435751f  # by another's tests
-    python tools/mutants.py --record new.jsonl --list           # what has been found
+    python tools/mutants.py --record old.jsonl --code 942a550   # of another one
 
 A fault (a mutant, DeMillo et al. 1978) is another operator or sign, a number one off, a
-mask left out, operands exchanged, a condition turned round. As many are drawn from each
+mask left out, operands exchanged, a condition reversed. As many are drawn from each
 of `PARTS`, by a seed. Each goes into a copy of the commit, and the tests that mirror
 its file run there under PyTorch until one fails: then it is caught. What survives is
-either no fault (a bound that is never met) or a test that is missing.
+either no fault (a bound that is never met) or a test that is missing. A command that
+was stopped goes on where it was.
 """
 
 import argparse
 import ast
 import collections
-import dataclasses
-import io
 import json
 import os
 import random
 import subprocess
 import sys
-import tarfile
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS = {
-    "layers": ["zoo/layers"],
-    "models": ["zoo/models"],
-    "decoding": ["zoo/decoding"],
-    "text": ["zoo/text"],
-    "presets": ["zoo/presets"],
-    # Where it is, and where it was before.
-    "checkpoint": ["zoo/training/fit/checkpoint.py", "zoo/training/checkpoint.py"],
-}
+PARTS = [
+    *(f"zoo/{part}/**/*.py" for part in "layers models decoding text presets".split()),
+    "zoo/training/**/checkpoint.py",
+]
 TIMEOUT = 600  # seconds; a fault that makes a loop endless is caught
-# What stands in the place of an operator.
-_OTHER = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.Div,
-    ast.Div: ast.Mult,
-    ast.FloorDiv: ast.Mult,
-    ast.Mod: ast.FloorDiv,
-    ast.And: ast.Or,
-    ast.Or: ast.And,
-}
-_ORDERED = ("divide", "greater", "less", "matmul", "power", "subtract")
-# No fault of what is computed: messages, types, what documents look like.
-_LEFT_OUT = (ast.Raise, ast.Assert, ast.JoinedStr, ast.AnnAssign, ast.Import)
+# What replaces an operator: one of a pair the other, and two that are replaced alone.
+PAIRS = "Lt LtE, Gt GtE, Eq NotEq, Is IsNot, In NotIn, Add Sub, Mult Div, And Or"
+OTHER = {"FloorDiv": "Mult", "Mod": "FloorDiv"}
+for left, right in map(str.split, PAIRS.split(",")):
+    OTHER |= {left: right, right: left}
+ORDERED = ("divide", "greater", "less", "matmul", "power", "subtract")
+# Nothing is computed there, or it is a message.
+NO_VALUES = ("annotation", "bases", "decorator_list", "returns")
+NO_FAULTS = (ast.Raise, ast.Assert, ast.JoinedStr, ast.AnnAssign, ast.Import)
 
 
-@dataclasses.dataclass(frozen=True)
-class Mutant:
-    """One fault: `file` with `new` in the place of its characters `start` to `end`."""
+class Mutant(NamedTuple):
+    """The fault of a number among those of its file."""
 
-    part: str
     file: str
+    number: int
     line: int
-    kind: str
-    start: int
-    end: int
     old: str
     new: str
-
-    @property
-    def key(self):
-        return f"{self.file}:{self.start}:{self.new}"
 
 
 def main(argv=None):
@@ -85,35 +55,15 @@ def main(argv=None):
     parser.add_argument("--record", type=Path, required=True, help="FILE.jsonl")
     parser.add_argument("--count", type=int, default=120)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--code", default="HEAD", help="commit of the code")
-    parser.add_argument("--tests", help="commit of the tests (default: the code's)")
-    parser.add_argument("--list", action="store_true", help="run nothing")
+    parser.add_argument("--code", default="HEAD", help="commit of code and tests")
     arguments = parser.parse_args(argv)
-    found = read(arguments.record)
-    if not arguments.list:
-        with tempfile.TemporaryDirectory() as folder:
-            unpack(arguments.code, folder)
-            mutants = draw(Path(folder), arguments.count, arguments.seed)
-            if arguments.tests:
-                unpack(arguments.tests, folder, "tests")
-            try_all(Path(folder), mutants, found, arguments.record)
+    packed = subprocess.check_output(["git", "archive", arguments.code], cwd=ROOT)
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["tar", "-x", "-C", folder], input=packed, check=True)
+        drawn = draw(Path(folder), arguments.count, arguments.seed)
+        found = try_all(Path(folder), drawn, arguments.record)
     print(table(found))
     return 0
-
-
-def read(path):
-    """The results so far: dict of a mutant's key to its record."""
-    if not path.is_file():
-        return {}
-    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    return {row["key"]: row for row in rows}
-
-
-def unpack(commit, folder, *paths):
-    """Puts the files of a commit into a folder."""
-    packed = subprocess.check_output(["git", "archive", commit, *paths], cwd=ROOT)
-    with tarfile.open(fileobj=io.BytesIO(packed)) as file:
-        file.extractall(folder, filter="data")
 
 
 # === Faults ===
@@ -121,183 +71,158 @@ def unpack(commit, folder, *paths):
 
 def draw(root, count, seed):
     """Draws mutants, as many from each part."""
-    rng, mutants = random.Random(seed), []
-    for part, places in PARTS.items():
-        files = []
-        for place in (root / name for name in places):
-            files += [place] if place.is_file() else sorted(place.rglob("*.py"))
-        found = [
-            mutant
-            for path in files
-            for mutant in mutants_of(path.read_text("utf-8"), part, path, root)
-        ]
-        mutants += rng.sample(found, min(len(found), count // len(PARTS)))
-    return mutants
+    rng, drawn = random.Random(seed), []
+    for part in PARTS:
+        found = [one for path in sorted(root.glob(part)) for one in mutants(root, path)]
+        drawn += rng.sample(found, min(len(found), count // len(PARTS)))
+    return drawn
 
 
-def mutants_of(source, part="", path=Path("file.py"), root=Path()):
-    """All faults of a file's text, in order."""
-    lines = [line.encode() for line in source.splitlines(keepends=True)]
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line.decode()))
-
-    def place(line, column):  # ast counts a line's bytes
-        return starts[line - 1] + len(lines[line - 1][:column].decode())
-
-    file = path.relative_to(root).as_posix() if root != Path() else path.as_posix()
-    found = []
-    for node in _nodes(ast.parse(source)):
-        start = place(node.lineno, node.col_offset)
-        end = place(node.end_lineno, node.end_col_offset)
-        for kind, new in faults(node):
-            text = ast.unparse(ast.fix_missing_locations(new))
-            if not isinstance(new, (ast.Constant, ast.Call)):
-                text = f"({text})"
-            found.append(
-                Mutant(
-                    part, file, node.lineno, kind, start, end, source[start:end], text
-                )
-            )
-    return sorted(found, key=lambda mutant: (mutant.start, mutant.end, mutant.new))
+def mutants(root, path):
+    """All mutants of a file, in order."""
+    file, found = path.relative_to(root).as_posix(), []
+    for number, (node, change) in enumerate(faults(ast.parse(path.read_text("utf-8")))):
+        old, new = (ast.unparse(x) for x in (node, type(node)(**vars(node) | change)))
+        place = node.lineno, node.col_offset, node.end_lineno, node.end_col_offset, new
+        found.append((place, Mutant(file, number, node.lineno, old, new)))
+    return [mutant for _, mutant in sorted(found)]
 
 
-def _nodes(node):
+def mutate(source, number):
+    """The text of a file with the fault of a number."""
+    tree = ast.parse(source)
+    node, change = list(faults(tree))[number]
+    vars(node).update(change)
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
+def faults(tree):
+    """Yields each expression, and what may change in it, a dict of attributes."""
+    for node in computed(tree):
+        for change in changes(node):
+            yield node, change
+
+
+def computed(node):
     """The expressions of a tree whose values are computed with."""
     for name, value in ast.iter_fields(node):
-        if name in ("annotation", "returns", "decorator_list", "bases"):
-            continue
-        if name == "keywords" and isinstance(node, ast.ClassDef):
-            continue
         for child in value if isinstance(value, list) else [value]:
-            if not isinstance(child, ast.AST) or isinstance(child, _LEFT_OUT):
+            if name in NO_VALUES or not isinstance(child, ast.AST):
                 continue
-            if isinstance(child, ast.expr):
+            if isinstance(child, ast.expr) and not isinstance(child, NO_FAULTS):
                 yield child
-            yield from _nodes(child)
+            if not isinstance(child, NO_FAULTS):
+                yield from computed(child)
 
 
-def faults(node):
-    """Yields (kind, what may stand in the place of an expression)."""
-    if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        other = _OTHER[type(node.ops[0])]()
-        yield "comparison", ast.Compare(node.left, [other], node.comparators)
-    elif isinstance(node, ast.BoolOp):
-        yield "and, or", ast.BoolOp(_OTHER[type(node.op)](), node.values)
-    elif isinstance(node, ast.BinOp) and not _joins_a_path(node):
-        if type(node.op) in _OTHER:
-            yield "operator", ast.BinOp(node.left, _OTHER[type(node.op)](), node.right)
-        if isinstance(node.op, (ast.Sub, ast.Div, ast.MatMult, ast.Pow)):
-            yield "operands", ast.BinOp(node.right, node.op, node.left)
-    elif isinstance(node, ast.UnaryOp):
-        kind = "not" if isinstance(node.op, ast.Not) else "sign"
-        yield kind, node.operand
-    elif isinstance(node, ast.Constant):
-        if isinstance(node.value, bool):
-            yield "constant", ast.Constant(not node.value)
-        elif isinstance(node.value, int):
-            yield "one off", ast.Constant(node.value + 1)
-        elif isinstance(node.value, float):
-            yield "constant", ast.Constant(2 * node.value if node.value else 1.0)
-    elif isinstance(node, ast.IfExp):
-        yield "not", ast.IfExp(node.test, node.orelse, node.body)
-    elif isinstance(node, ast.Call):
-        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-        if name in _ORDERED and len(node.args) == 2:
-            yield "operands", ast.Call(node.func, node.args[::-1], node.keywords)
-        for keyword in node.keywords:
-            given = not isinstance(keyword.value, ast.Constant)
-            if keyword.arg and keyword.arg.endswith("mask") and given:
-                rest = [k for k in node.keywords if k is not keyword]
-                none = ast.keyword(keyword.arg, ast.Constant(None))
-                yield "mask", ast.Call(node.func, node.args, [*rest, none])
+def changes(node):
+    """Yields what may change in an expression, a dict of attributes."""
+    match node:
+        case ast.BinOp(op=ast.Div(), right=ast.Constant(str())):
+            pass  # folder / "name"
+        case ast.BinOp(op=ast.Div(), right=ast.Name(name)) if name.isupper():
+            pass  # folder / NAME
+        case ast.Compare(ops=[operator]):
+            yield {"ops": [other(operator)]}
+        case ast.UnaryOp():  # twice, which is not at all
+            yield {"operand": ast.UnaryOp(node.op, node.operand)}
+        case ast.BoolOp():
+            yield {"op": other(node.op)}
+        case ast.BinOp():
+            if type(node.op).__name__ in OTHER:
+                yield {"op": other(node.op)}
+            if isinstance(node.op, (ast.Sub, ast.Div, ast.MatMult, ast.Pow)):
+                yield {"left": node.right, "right": node.left}
+        case ast.Constant(bool(value)):
+            yield {"value": not value}
+        case ast.Constant(int(value)):
+            yield {"value": value + 1}
+        case ast.Constant(float(value)):
+            yield {"value": 2 * value if value else 1.0}
+        case ast.IfExp():
+            yield {"body": node.orelse, "orelse": node.body}
+        case ast.Call():
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if name in ORDERED and len(node.args) == 2:
+                yield {"args": node.args[::-1]}
+            for keyword in node.keywords:
+                given = not isinstance(keyword.value, ast.Constant)
+                if given and (keyword.arg or "").endswith("mask"):
+                    none = ast.keyword(keyword.arg, ast.Constant(None))
+                    rest = [other for other in node.keywords if other is not keyword]
+                    yield {"keywords": [*rest, none]}
 
 
-def _joins_a_path(node):
-    """Whether it is a folder / "name" or folder / NAME."""
-    right = node.right
-    named = isinstance(right, ast.Name) and right.id.isupper()
-    text = isinstance(right, ast.Constant) and isinstance(right.value, str)
-    return isinstance(node.op, ast.Div) and (named or text)
+def other(operator):
+    return getattr(ast, OTHER[type(operator).__name__])()
 
 
 # === Tests ===
 
 
 def tests_of(root, file):
-    """The tests that mirror a file; those of its folder where there are none; its
-    layers' or models' everyday contract; and what all refuse."""
-    path = Path(file)
-    folder = root / "tests" / path.parent.relative_to("zoo")
-    mirror = folder / f"test_{path.name}"
+    """The tests that mirror a file, or those of its folder; its layers' or models'
+    everyday contract; and what all refuse."""
+    folder = root / "tests" / Path(file).parent.relative_to("zoo")
+    mirror = folder / f"test_{Path(file).name}"
     found = [mirror] if mirror.is_file() else sorted(folder.glob("test_*.py"))
-    everyday = folder / "test_everyday.py"
-    every = dict.fromkeys([*found, everyday, root / "tests" / "test_refusals.py"])
-    return [test.relative_to(root).as_posix() for test in every if test.is_file()]
+    every = [*found, folder / "test_everyday.py", root / "tests" / "test_refusals.py"]
+    every = dict.fromkeys(test for test in every if test.is_file())
+    return tuple(test.relative_to(root).as_posix() for test in every)
 
 
-def try_all(root, mutants, found, record):
-    """Tries those that are not recorded yet, and adds them to the record."""
-    sound = {}
-    for number, mutant in enumerate(mutants, 1):
-        tests = tuple(tests_of(root, mutant.file))
-        if mutant.key in found:
-            continue
-        if tests not in sound:
-            sound[tests] = passes(root, tests)
-        if not sound[tests]:
+def try_all(root, drawn, record):
+    """Tries the mutants that the record doesn't have, and adds them to it.
+
+    Returns:
+        Dict of each mutant of the record to whether it was caught.
+    """
+    lines = record.read_text("utf-8").splitlines() if record.is_file() else []
+    found = {Mutant(*row): caught for *row, caught in map(json.loads, lines)}
+    sound = set()
+    for mutant in (mutant for mutant in drawn if mutant not in found):
+        tests, path = tests_of(root, mutant.file), root / mutant.file
+        if tests not in sound and not passes(root, tests):
             sys.exit(f"these tests fail by themselves: {' '.join(tests)}")
-        path = root / mutant.file
+        sound.add(tests)
         whole = path.read_text("utf-8")
-        path.write_text(whole[: mutant.start] + mutant.new + whole[mutant.end :])
-        try:
-            caught = not passes(root, tests)
-        finally:
-            path.write_text(whole)
-        row = {**dataclasses.asdict(mutant), "key": mutant.key, "caught": caught}
-        found[mutant.key] = row
+        path.write_text(mutate(whole, mutant.number), encoding="utf-8")
+        found[mutant] = not passes(root, tests)
+        path.write_text(whole, encoding="utf-8")
         with record.open("a", encoding="utf-8") as file:
-            file.write(f"{json.dumps(row)}\n")
-        print(f"{number}/{len(mutants)} {describe(row)}", file=sys.stderr, flush=True)
+            file.write(f"{json.dumps([*mutant, found[mutant]])}\n")
+        print(describe(mutant, found[mutant]), file=sys.stderr, flush=True)
+    return found
 
 
 def passes(root, tests):
     """Whether the tests pass under PyTorch, in a copy of the project."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-    command += ["-m", "not long"]  # as `make test` runs them
+    command += ["-m", "not long", *tests]  # as `make test` runs them
     environment = {**os.environ, "KERAS_BACKEND": "torch", "PYTHONPATH": str(root)}
     environment |= {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    options = {"cwd": root, "env": environment, "capture_output": True}
     try:
-        done = subprocess.run(
-            [*command, *tests],
-            cwd=root,
-            env=environment,
-            capture_output=True,
-            timeout=TIMEOUT,
-        )
+        return subprocess.run(command, **options, timeout=TIMEOUT).returncode == 0
     except subprocess.TimeoutExpired:
         return False
-    return done.returncode == 0
 
 
-def describe(row):
+def describe(mutant, caught):
     """A mutant and what became of it, on one line."""
-    change = f"{' '.join(row['old'].split())} -> {row['new']}"
-    fate = "caught" if row["caught"] else "SURVIVED"
-    return f"{fate} {row['file']}:{row['line']} ({row['kind']}) {change[:100]}"
+    fate = "caught" if caught else "SURVIVED"
+    return f"{fate} {mutant.file}:{mutant.line} {mutant.old} -> {mutant.new[:100]}"
 
 
 def table(found):
-    """How many of each part were caught, as Markdown, and the survivors."""
-    counts = collections.Counter((row["part"], row["caught"]) for row in found.values())
-    lines = ["| part | mutants | caught |", "| --- | --- | --- |"]
-    for part in PARTS:
-        caught, survived = counts[part, True], counts[part, False]
-        lines.append(f"| {part} | {caught + survived} | {caught} |")
-    caught = sum(row["caught"] for row in found.values())
-    lines.append(f"| all | {len(found)} | {caught} |")
-    survivors = [row for row in found.values() if not row["caught"]]
-    return "\n".join([*lines, "", *map(describe, survivors)])
+    """How many of each folder were caught, and the survivors."""
+    fates = collections.defaultdict(list)
+    for mutant, caught in found.items():
+        fates[mutant.file.split("/")[1]].append(caught)
+        fates["all"].append(caught)
+    lines = [f"{part}: {sum(some)} of {len(some)}" for part, some in fates.items()]
+    survivors = [describe(*pair) for pair in found.items() if not pair[1]]
+    return "\n".join([*lines, "", *survivors])
 
 
 if __name__ == "__main__":
