@@ -6,7 +6,7 @@ import pytest
 
 from tests.data.conftest import SIDES
 from zoo.data import CorpusError, list_corpora, load, load_ptb, load_sst
-from zoo.data.corpora import BINARY, CORPORA, FINE, load_ud, read_aligned
+from zoo.data.corpora import BINARY, CORPORA, FINE, _read_aligned, load_ud
 from zoo.data.lines import UPOS
 
 REAL_FOLDER = Path(os.environ.get("ZOO_DATA_DIR", "/-"))
@@ -142,7 +142,7 @@ def read(write):
 
     def write_and_read(source, target, tabs_separate=False):
         paths = write(source, "valid.en"), write(target, "valid.de")
-        return read_aligned(*paths, tabs_separate)
+        return _read_aligned(*paths, tabs_separate)
 
     return write_and_read
 

@@ -27,11 +27,9 @@ def split(held_out):
     return tatoeba.split(ROWS, [tatoeba.sentence_key(text) for text in held_out])
 
 
-def archive(path, text, about=None, name="deu.txt"):
+def archive(path, text, name="deu.txt"):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr(name, text)
-        if about:
-            file.writestr("_about.txt", about)
     return path
 
 
@@ -57,12 +55,10 @@ def test_a_held_out_sentence_that_is_gone_leaves_out_its_line():
     assert files["test.de"] == b"Geh.\n"
 
 
-def test_unpack_reads_two_columns_and_the_date(tmp_path):
+def test_unpack_reads_two_columns(tmp_path):
     text = "".join(f"{en}\t{de}\tCC-BY 2.0 #1\r\n" for en, de in ROWS) + "\n"
-    path = archive(tmp_path / "a.zip", text, "Date of this file:\n  2031-02-03\n")
-    files, found = tatoeba.unpack(path)
+    files = tatoeba.unpack(archive(tmp_path / "a.zip", text))
     assert len(set(tatoeba.held_out_sentences())) == 2000
-    assert found.startswith("an archive of 2031-02-03 with 7 pairs and 1 of the 2000")
     train = files["train.de"].decode().split()
     assert sorted(train) == ["Geh.", "Halt!", "Lauf!", "Renn!"]
     assert files["test.en"] + files["valid.en"] == b"Hi.\n"
@@ -86,15 +82,15 @@ def test_other_content_is_refused(tmp_path, text, name, message):
 
 def test_an_archive_broken_anywhere(tmp_path):
     """Cut or altered at any byte it is read as it was, or refused."""
-    path = archive(tmp_path / "a.zip", "Go.\tGeh.\n" * 50, "Date of this file: 2018")
-    expected, whole = tatoeba.unpack(path)[0], path.read_bytes()
+    path = archive(tmp_path / "a.zip", "Go.\tGeh.\n" * 50)
+    expected, whole = tatoeba.unpack(path), path.read_bytes()
     refused = 0
     for place in range(len(whole)):
         altered = whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1 :]
         for data in (whole[:place], altered):
             path.write_bytes(data)
             try:
-                files, _ = tatoeba.unpack(path)
+                files = tatoeba.unpack(path)
             except CorpusError:
                 refused += 1
             else:

@@ -1,5 +1,3 @@
-import sys
-
 import pytest
 
 from zoo.data import Pairs
@@ -22,11 +20,8 @@ def test_unequal_lists_are_refused():
         Pairs("mine", "train", "en", "de", ["a", "b"], ["x"])
 
 
-def test_a_direction_in_words(monkeypatch):
-    assert direction_name("mul", "en") == direction_name("de", "und") == ""
-    with monkeypatch.context() as patch:
-        patch.setitem(sys.modules, "babel", None)
-        assert direction_name("de", "en") == "de to en"
+def test_a_direction_in_words():
     pytest.importorskip("babel")
+    assert direction_name("mul", "en") == direction_name("de", "und") == ""
     assert direction_name("tlh", "xx") == "Klingon to xx"
     assert direction_name("pt-BR", "ja") == "Brazilian Portuguese to Japanese"

@@ -127,7 +127,7 @@ def load(
         return corpus.generate(source, target, split)
     names = [f"{split}.{source}", f"{split}.{target}"]
     folder = locate(corpus, names, allow_newer)
-    sources, references = read_aligned(
+    sources, references = _read_aligned(
         folder / names[0],
         folder / names[1],
         tabs_separate=split in corpus.reference_splits,
@@ -136,20 +136,11 @@ def load(
     return Pairs(corpus.name, split, source, target, sources, targets, references)
 
 
-def read_aligned(
-    source_path: Path, target_path: Path, tabs_separate: bool
-) -> tuple[list[str], list[list[str]]]:
-    """Reads two files that are aligned by line. All white space is kept.
+def _read_aligned(source_path, target_path, tabs_separate):
+    """The sources and the references of two files that are aligned by line.
 
-    Args:
-        source_path: the source side.
-        target_path: the target side.
-        tabs_separate: whether a tab separates several translations of a sentence. On
-            the target side all of them become references; on the source side only the
-            first is used, so that both directions have the same number of pairs.
-
-    Returns:
-        The sources, and the references of each.
+    If tabs separate several translations, a source is the first one of its side, so
+    that both directions have the same number of pairs. All other white space is kept.
     """
     sources, references = list[str](), list[list[str]]()
     place = f"{source_path} and {target_path}"

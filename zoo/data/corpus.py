@@ -61,9 +61,8 @@ class Corpus:
         exact: whether a source has one right answer, so that translations are scored by
             the share of exact ones.
         files: file name -> its `url`, its `size` in bytes and its `sha256`.
-        unpack: function of the path of a download that returns (dict of file name ->
-            bytes, description of the download) or raises CorpusError. Default:
-            `read_packed`.
+        unpack: function of the path of a download that returns the bytes of each file
+            by name or raises CorpusError. Default: `read_packed`.
         aliases: other name of a split -> split.
         reference_splits: splits in which tabs separate several translations of a
             sentence.
@@ -78,7 +77,7 @@ class Corpus:
     generate: Callable[[str, str, str], Pairs] | None = None
     exact: bool = False
     files: Mapping[str, CorpusFile] = dataclasses.field(default_factory=dict)
-    unpack: Callable[[Path], tuple[dict[str, bytes], str]] | None = None
+    unpack: Callable[[Path], dict[str, bytes]] | None = None
     aliases: Mapping[str, str] = dataclasses.field(default_factory=dict)
     reference_splits: Sequence[str] = ()
     snapshot: str = ""
@@ -100,26 +99,22 @@ def locate(corpus: Corpus, names: Sequence[str], allow_newer: bool = False) -> P
                 "Without ZOO_DATA_DIR the corpus is downloaded"
             )
         return folder
-    folder = cache_folder() / corpus.name
-    newer = cache_folder() / f"{corpus.name}-newer"
-    allow_newer = allow_newer and bool(corpus.snapshot)
+    newer = allow_newer and bool(corpus.snapshot)
+    folder = cache_folder() / f"{corpus.name}{'-newer' if newer else ''}"
     for name in names:
-        here = (folder / name).is_file()
-        if not here and not (allow_newer and (newer / name).is_file()):
-            _obtain(corpus, name, folder, newer if allow_newer else None)
-    if not all((folder / name).is_file() for name in names):
+        if not (folder / name).is_file():
+            _obtain(corpus, name, folder, newer)
+    altered = [n for n in names if sha256(folder / n) != corpus.files[n].sha256]
+    if altered and not newer:
+        raise CorpusError(
+            f"{folder / altered[0]} is altered: its sha256 should be "
+            f"{corpus.files[altered[0]].sha256}. Remove the file to download it again"
+        )
+    if altered:
         warn_caller(
-            f"{newer} is made from a newer snapshot of {corpus.name} than that of "
+            f"{folder} is made from a newer snapshot of {corpus.name} than that of "
             f"{corpus.snapshot}: scores on it are not comparable with zoo's"
         )
-        return newer
-    for name in names:
-        digest, expected = sha256(folder / name), corpus.files[name].sha256
-        if digest != expected:
-            raise CorpusError(
-                f"{folder / name} is altered: sha256 {expected} is expected, received "
-                f"{digest}. Remove the file to download it again"
-            )
     return folder
 
 
@@ -135,18 +130,13 @@ def _obtain(corpus, name, folder, newer):
             try:
                 download(wanted.url, archive, DOWNLOAD_LIMIT)
                 if corpus.unpack:
-                    files, description = corpus.unpack(archive)
+                    files = corpus.unpack(archive)
                 else:  # a newer snapshot may be larger
-                    files, description = read_packed(archive, name, 3 * wanted.size)
+                    files = {name: read_packed(archive, name, 3 * wanted.size)}
             finally:
                 archive.unlink(missing_ok=True)
-            digests = {n: hashlib.sha256(data).hexdigest() for n, data in files.items()}
-            altered = [n for n in files if digests[n] != corpus.files[n].sha256]
-            if altered:
-                if newer is None:
-                    raise _unexpected(corpus, wanted, description, altered)
-                folder = newer
-            folder.mkdir(exist_ok=True)
+            if not newer:
+                _check_content(corpus, wanted.url, files)
             for file_name, data in files.items():
                 write_bytes(folder / file_name, data)
     except DownloadError as error:
@@ -158,24 +148,25 @@ def _obtain(corpus, name, folder, newer):
         ) from error
 
 
-def _unexpected(corpus, wanted, description, altered):
-    if corpus.snapshot:
-        return CorpusError(
-            f"{wanted.url} has moved on: zoo's {corpus.name} is its snapshot of "
-            f"{corpus.snapshot}, received {description}, which yields other "
-            f"{', '.join(altered)}. Set ZOO_DATA_DIR to a folder that holds a copy, or "
-            "accept the newer snapshot: allow_newer=True in Python, `--set "
-            "allow_newer=true` of a recipe"
+def _check_content(corpus, url, files):
+    """Refuses files other than those that the corpus's figures were made with."""
+    for name, data in files.items():
+        digest, expected = hashlib.sha256(data).hexdigest(), corpus.files[name].sha256
+        if digest == expected:
+            continue
+        hint = HINT
+        if corpus.snapshot:
+            hint += (
+                f". To accept a newer snapshot than that of {corpus.snapshot}: "
+                "allow_newer=True in Python, `--set allow_newer=true` of a recipe"
+            )
+        raise CorpusError(
+            f"{url} does not have zoo's {name}: sha256 {expected} is expected, "
+            f"received {digest}. {hint}"
         )
-    return CorpusError(
-        f"{wanted.url} is not the expected {altered[0]} (sha256 {wanted.sha256}), "
-        f"received {description}. {HINT}"
-    )
 
 
-def read_packed(
-    archive: StrPath, name: str, limit: int
-) -> tuple[dict[str, bytes], str]:
+def read_packed(archive: StrPath, name: str, limit: int) -> bytes:
     """Reads a file that is plain or, by its suffix, gzip, up to a limit."""
     label = Path(archive).name.removesuffix(".part")
     try:
@@ -185,7 +176,7 @@ def read_packed(
         raise CorpusError(f"{label} is damaged: {error}. {HINT}") from error
     if len(data) > limit:
         raise CorpusError(f"{name} should have at most {limit} bytes. {HINT}")
-    return {name: data}, f"{len(data)} bytes"
+    return data
 
 
 # === Downloading ===

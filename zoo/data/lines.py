@@ -115,17 +115,14 @@ def paragraphs(path: Path) -> Iterator[list[tuple[int, str]]]:
 
 def aligned_lines(source: Path, target: Path) -> Iterator[tuple[str, str]]:
     """Yields the lines of two files in pairs; they must have the same number."""
-    sides = [read_lines(path) for path in (source, target)]
-    try:
-        yield from zip(*sides, strict=True)
-    except CorpusError:
-        raise
-    except ValueError:  # of zip
-        counts = [sum(1 for _ in read_lines(path)) for path in (source, target)]
-        raise CorpusError(
-            "the two files must have the same number of lines, received "
-            f"{counts[0]:,} lines in {source} and {counts[1]:,} in {target}"
-        ) from None
+    for pair in itertools.zip_longest(read_lines(source), read_lines(target)):
+        if None in pair:
+            counts = [sum(1 for _ in read_lines(path)) for path in (source, target)]
+            raise CorpusError(
+                "the two files must have the same number of lines, received "
+                f"{counts[0]:,} lines in {source} and {counts[1]:,} in {target}"
+            )
+        yield pair
 
 
 def conllu_sentences(path: Path) -> Iterator[tuple[int, list[str], list[str]]]:

@@ -18,7 +18,6 @@ further rows; if so, the files' sha256 will not match and they are rejected.
 
 import hashlib
 import random
-import re
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,19 +30,23 @@ from zoo.files import StrPath
 # attribution of some 80 bytes. This allows for three times as many lines.
 TEXT_LIMIT = 90_000_000
 _HELD_OUT_FILE = Path(__file__).with_name("tatoeba_held_out.txt")
-_TEXT, _ABOUT = "deu.txt", "_about.txt"
+_TEXT = "deu.txt"
 
 
-def unpack(archive: StrPath) -> tuple[dict[str, bytes], str]:
+def unpack(archive: StrPath) -> dict[str, bytes]:
     """Makes the six files of the corpus from a `deu-eng.zip`; a `Corpus.unpack`."""
-    rows, date = _read(archive)
-    held_out = held_out_sentences()
-    files = split(rows, held_out)
-    kept = files["valid.en"].count(b"\n") + files["test.en"].count(b"\n")
-    return files, (
-        f"an archive of {date} with {len(rows)} pairs and {kept} of the "
-        f"{len(held_out)} sentences of valid and test"
-    )
+    try:
+        with zipfile.ZipFile(archive) as contents:
+            rows = _rows(_read(contents))
+    except CorpusError:
+        raise
+    except Exception as error:  # of zipfile or the text, of many classes
+        label = Path(archive).name.removesuffix(".part")
+        raise CorpusError(
+            f"{label} should be a whole archive of UTF-8 text with {_TEXT}: {error}. "
+            f"{HINT}"
+        ) from None
+    return split(rows, held_out_sentences())
 
 
 def split(rows: Sequence[tuple[str, str]], held_out: Sequence[str]) -> dict[str, bytes]:
@@ -91,35 +94,16 @@ def held_out_sentences() -> list[str]:
     return _HELD_OUT_FILE.read_text(encoding="ascii").split()
 
 
-def _read(archive):
-    """Returns the rows of `deu.txt`, and the archive's date."""
-    try:
-        with zipfile.ZipFile(archive) as contents:
-            rows = _rows(_member(contents, _TEXT))
-            has_about = _ABOUT in contents.namelist()
-            about = _member(contents, _ABOUT) if has_about else ""
-    except CorpusError:
-        raise
-    except Exception as error:  # of zipfile or the text, of many classes
-        label = Path(archive).name.removesuffix(".part")
-        raise CorpusError(
-            f"{label} should be a whole archive of UTF-8 text with {_TEXT}: {error}. "
-            f"{HINT}"
-        ) from None
-    date = re.search(r"Date of this file:\s*(\S+)", about)
-    return rows, date[1] if date else "(no date given)"
-
-
-def _member(contents, name):
-    """Reads a text of an archive in bounded memory, whatever size it declares."""
-    info = contents.getinfo(name)
+def _read(contents):
+    """Reads `deu.txt` of an archive in bounded memory, whatever size it declares."""
+    info = contents.getinfo(_TEXT)
     # Of other methods a few bytes may unfold to any number.
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise CorpusError(f"{name} should be stored or deflated. {HINT}")
+        raise CorpusError(f"{_TEXT} should be stored or deflated. {HINT}")
     with contents.open(info) as file:
         data = file.read(TEXT_LIMIT + 1)
     if len(data) > TEXT_LIMIT:
-        raise CorpusError(f"{name} should have at most {TEXT_LIMIT} bytes. {HINT}")
+        raise CorpusError(f"{_TEXT} should have at most {TEXT_LIMIT} bytes. {HINT}")
     return data.decode()
 
 

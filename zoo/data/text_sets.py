@@ -1,6 +1,5 @@
 """Sets of sentences: pairs of two languages, labelled, tagged."""
 
-import contextlib
 import dataclasses
 from collections.abc import Iterator
 from typing import Any
@@ -107,15 +106,13 @@ def columns_of(data: Any) -> Any:
 def direction_name(source: str, target: str) -> str:
     """Returns a direction in words, by Babel (extra `train`): "English to German".
 
-    Without Babel, or for a code that it doesn't know, a name is the code. The direction
-    is "" if a code is of no single language: "mul", "zxx" (none) or "und".
+    A code that Babel doesn't know is its own name. The direction is "" if a code is of
+    no single language: "mul", "zxx" (none) or "und".
     """
+    from babel import Locale
+
     if {source, target} & {"mul", "zxx", "und"}:
         return ""
-    names: dict[str, str] = {}
-    with contextlib.suppress(ImportError):
-        from babel import Locale
-
-        names = {**Locale("en").languages}
-    source, target = (c.replace("-", "_") for c in (source, target))
-    return f"{names.get(source, source)} to {names.get(target, target)}"
+    names = Locale("en").languages
+    codes = [code.replace("-", "_") for code in (source, target)]
+    return " to ".join(names.get(code, code) for code in codes)
