@@ -11,14 +11,7 @@ from typing import Any
 from zoo.checks import one_of
 from zoo.data.lines import CorpusError, tidy
 from zoo.data.own.kinds import KINDS, Kind
-from zoo.data.own.text_rows import (
-    UNKNOWN,
-    Source,
-    as_files,
-    check_columns,
-    find,
-    find_split,
-)
+from zoo.data.own.text_rows import UNKNOWN, Source, as_files, find, find_split
 from zoo.strings import counted
 from zoo.text.word_splitting import UNSPACED
 
@@ -58,8 +51,9 @@ class OwnText:
     @functools.cached_property
     def characters(self) -> str:
         """The distinct characters of all pairs for training and validation."""
-        texts = (getattr(s, side) for s in (self.train, self.valid) for side in _SIDES)
-        return "".join(sorted(set[str]().union(*(set().union(*t) for t in texts))))
+        sets = self.train, self.valid
+        texts = (text for pairs in sets for text in pairs.sources + pairs.targets)
+        return "".join(sorted(set[str]().union(*texts)))
 
     def sample(self, count: int) -> list[str]:
         """Returns at most `count` sentences, sources and targets of training pairs.
@@ -69,9 +63,6 @@ class OwnText:
         """
         chosen = _by_hash({*self.train}, 0)[: max(1, count // 2)]
         return [source for source, _ in chosen] + [target for _, target in chosen]
-
-
-_SIDES = ("sources", "targets")
 
 
 def _count_words(texts):
@@ -193,7 +184,6 @@ def read_test(
     """
     found, languages = _checked(kind, languages)
     sources = find(found, data, "test", columns, languages)
-    check_columns(columns, sources)
     items = _read_items(found, sources, "test", [] if report is None else report)
     return found.build(items, items, "test", _languages(sources, languages))
 
@@ -214,7 +204,6 @@ def _find_sets(kind, train, others, columns, languages):
             data = _beside(train, split, kind, languages)
         if data is not None:
             sources[split] = find(kind, data, split, columns, languages)
-    check_columns(columns, [s for several in sources.values() for s in several])
     return sources
 
 
@@ -228,11 +217,9 @@ def _beside(train, split, kind, languages):
 def _languages(
     sources: Sequence[Source], given: Sequence[str] | None
 ) -> tuple[str, str]:
-    if given:
-        return given[0], given[1]
-    sides = zip(*(s.languages for s in sources if len(s.languages) == 2), strict=True)
-    known = [next((c for c in side if c != UNKNOWN), UNKNOWN) for side in sides]
-    return (known[0], known[1]) if known else (UNKNOWN, UNKNOWN)
+    """Codes of source and target: those given, or the first file's."""
+    codes = given or sources[0].languages
+    return (codes[0], codes[1]) if len(codes) == 2 else (UNKNOWN, UNKNOWN)
 
 
 def _identity(kind, *sets):

@@ -33,8 +33,7 @@ class Source(NamedTuple):
 
     place: str  # for messages
     rows: NumberedRows
-    languages: Sequence[str] = (UNKNOWN, UNKNOWN)
-    table: bool = False  # whether columns choose its cells
+    languages: Sequence[str] = ()  # codes, if they are known
     unit: str = "line"  # what the numbers of rows count
 
 
@@ -48,7 +47,7 @@ def find(
     """Returns the places of one set: of paths or Python data. No row is read yet."""
     files = as_files(data)
     if files is None:
-        return [_python_source(kind, data, columns, languages)._replace(unit="row")]
+        return [_python_source(kind, data, columns, languages)]
     found = []
     for paths in files:
         if len(paths) == 1 and paths[0].is_dir():
@@ -58,15 +57,6 @@ def find(
                 raise CorpusError(f"{folder} has no file named {split}")
         found.append(_file_source(kind, paths, columns, languages))
     return found
-
-
-def check_columns(columns: Sequence[Any] | None, sources: Sequence[Source]) -> None:
-    """Raises a `CorpusError` for columns of sources none of which is a table."""
-    if columns and not any(source.table for source in sources):
-        raise CorpusError(
-            f"columns are those of a table, received {_joined(columns)} for "
-            f"{sources[0].place}"
-        )
 
 
 def as_files(data: Any) -> list[tuple[Path, ...]] | None:
@@ -136,19 +126,28 @@ def _file_source(kind, paths, columns, languages):
             raise CorpusError(f"{path} does not exist, or is no file")
     path, suffix = paths[0], _suffix(paths[0])
     if len(paths) > 1:
-        codes = [_unpacked(path).suffix[1:] for path in paths]
-        return Source(place, enumerate(aligned_lines(*paths), 1), _codes(codes))
+        codes = _codes(_unpacked(path).suffix[1:] for path in paths)
+        return _plain(place, columns, enumerate(aligned_lines(*paths), 1), codes)
+    if kind is KINDS["tagged"] and suffix == ".conllu":
+        return _plain(place, columns, ((n, row) for n, *row in conllu_sentences(path)))
     if kind is KINDS["tagged"] and suffix != ".jsonl":
-        if suffix != ".conllu":
-            return Source(place, _tagged_rows(path, columns or (1, 2)), table=True)
-        return Source(place, ((n, row) for n, *row in conllu_sentences(path)))
+        return Source(place, _tagged_rows(path, columns or (1, 2)))
     if kind is KINDS["sentences"] and not columns and suffix not in TABLES:
         return Source(place, ((n, [row]) for n, row in enumerate(read_lines(path), 1)))
     if suffix == ".jsonl":
-        rows = _records(_json(path))
+        rows = _records(f"{place}, line", _json(path))
         return _table(kind, rows, columns, languages, place, named=True)
     rows = _csv(path) if suffix == ".csv" else _tsv(path)
     return _table(kind, rows, columns, languages, place)
+
+
+def _plain(place, columns, rows, codes=(), unit="line"):
+    """The source of rows which are not those of a table, so that none can be chosen."""
+    if columns:
+        raise CorpusError(
+            f"columns are those of a table, received {_joined(columns)} for {place}"
+        )
+    return Source(place, rows, codes, unit)
 
 
 def _tagged_rows(path, columns):
@@ -197,7 +196,7 @@ def _table(kind, rows, columns, languages, place, named=False):
                 )
             yield number, [row[place] for place in places]
 
-    return Source(place, cells(), _codes(chosen), table=True)
+    return Source(place, cells(), _codes(chosen))
 
 
 def _tsv(path):
@@ -230,34 +229,23 @@ def _json(path):
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):
-            record = None
-        if not isinstance(record, dict):
-            raise CorpusError(
-                f"{path}, line {number:,} should be a JSON object, received "
-                f"{line[:60]!r}"
-            )
+            record = line  # which is refused
         yield number, record
 
 
-def _records(records):
+def _records(place, records):
     """The rows of objects, the names of the first one before them."""
     names = list[Any]()
     for number, record in records:
         if not isinstance(record, Mapping):
-            raise TypeError(
-                f"row {number:,} must be a dict. Received: {describe(record)}"
+            raise CorpusError(
+                f"{place} {number:,} should be an object (a dict), received "
+                f"{describe(record)}"
             )
-        record = _inner(record)
         if not names:
             names = list(record)
             yield number, names
         yield number, [record.get(name) for name in names]
-
-
-def _inner(record):
-    """The languages of Hugging Face's `{"translation": {"en": …, "de": …}}`."""
-    inner = record.get("translation")
-    return inner if isinstance(inner, Mapping) else record
 
 
 def choose_columns(
@@ -291,36 +279,36 @@ def _joined(names):
 
 # === Python data ===
 def _python_source(kind, data, columns, languages):
-    codes: Sequence[str] = (UNKNOWN, UNKNOWN)
+    codes = ()
     if isinstance(data, Pairs):
         codes = data.source_language, data.target_language
-    data = columns_of(data)
+    data, width = columns_of(data), len(kind.columns[0])
+    if isinstance(data, (list, tuple)) and data and isinstance(data[0], Mapping):
+        rows = _records("row", enumerate(data))
+        table = _table(kind, rows, columns, languages, "the data", named=True)
+        return table._replace(unit="row")
     names = data if isinstance(data, Mapping) else getattr(data, "columns", None)
     names = getattr(data, "column_names", names)  # Hugging Face's
-    width = len(kind.columns[0])
-    if names is not None and "translation" in names and not columns:
-        column = as_list(data["translation"])
-        if column and isinstance(column[0], Mapping):
-            data, names = column, None
     if names is not None:
         chosen = choose_columns(kind, list(names), columns, languages, "the table")
-        sides = [as_list(data[name]) for name in chosen]
-    elif isinstance(data, (list, tuple)) and data and isinstance(data[0], Mapping):
-        rows = _records(enumerate(data))
-        return _table(kind, rows, columns, languages, "the data", named=True)
-    elif width == 1:
-        sides, chosen = [as_list(data)], ()
+        rows = _columns_rows([data[name] for name in chosen])
+        return Source("the data", enumerate(rows), _codes(chosen), "row")
+    if width == 1:
+        rows = _columns_rows([data])
     elif isinstance(data, tuple) and len(data) == width:
-        sides, chosen = [as_list(column) for column in data], ()
+        rows = _columns_rows(data)
     else:
-        return Source("the data", enumerate(_checked_rows(kind, data, width)), codes)
+        rows = _checked_rows(kind, data, width)
+    return _plain("the data", columns, enumerate(rows), codes, "row")
+
+
+def _columns_rows(columns):
+    sides = list(map(as_list, columns))
     if len({*map(len, sides)}) > 1:
         raise CorpusError(
             f"columns should be equally long, received {_joined(map(len, sides))}"
         )
-    codes = _codes(chosen) if chosen else codes
-    rows = enumerate(zip(*sides, strict=True))
-    return Source("the data", rows, codes, table=names is not None)
+    return zip(*sides, strict=True)
 
 
 def _checked_rows(kind, data, width):
