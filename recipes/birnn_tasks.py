@@ -6,7 +6,7 @@ Regression and classification of the paper's artificial data, a weighted sum of 
 frames before t and the 20 frames from t on: RNN-FOR and RNN-BACK with several delays,
 MERGE of both, the bidirectional net (BRNN), and nets that see a window of frames (MLP).
 The results have each net's error and the least possible error of any net that sees the
-same frames (`zoo.data.generated.artificial`).
+same frames.
 
 tiny:  RNN-FOR and RNN-BACK without delay, their MERGE, BRNN; under two minutes.
 small: all nets, five delays. paper: the same on the paper's 10,000 frames with its
@@ -20,14 +20,17 @@ import dataclasses
 
 import numpy as np
 
-from zoo.data.generated.artificial import (
-    best_guess,
-    irreducible_error,
-    triangle_sums,
-)
 from zoo.training import Optimizer, Recipe, at_least
 
 TASKS = ("regression", "classification")
+LEFT, RIGHT = 10, 20
+# w_d of y(t) = sum over d of w_d x(t + d), for d = -10 … 19.
+_PLACES = np.arange(-LEFT, RIGHT)
+WEIGHTS = np.where(
+    _PLACES < 0,
+    (1 - np.abs(_PLACES) / LEFT) / LEFT,
+    (1 - np.abs(_PLACES) / RIGHT) / RIGHT,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +65,53 @@ def _adam(rate, warmup=50):
     return Optimizer("adam", rate, "linear", warmup=warmup, clip=1.0)
 
 
+# === Data ===
+def triangle_sums(count, length, seed):
+    """Generates the paper's data: noise weighted by an asymmetric triangle.
+
+        y(t) = 1/10 sum_{d=-10..-1} x(t+d) (1 - |d|/10)
+             + 1/20 sum_{d=0..19}   x(t+d) (1 - |d|/20)
+
+    with x uniform in (0, 1) (section III).
+
+    Returns:
+        `(x, y, inside)`: float32 `(count, length, 1)`, float32 `(count, length)` and
+        bool `(count, length)`, true for frames whose window lies within the sequence.
+    """
+    x = np.random.default_rng(seed).uniform(size=(count, length))
+    steps = np.arange(length)
+    inside = (steps >= LEFT) & (steps < length - RIGHT + 1)
+    inside = np.tile(inside, (count, 1))
+    return x[..., None].astype("float32"), best_guess(x).astype("float32"), inside
+
+
+def best_guess(x, first=-LEFT, last=RIGHT - 1):
+    """Computes the mean of y(t) given only x(t + d) for first <= d <= last.
+
+    This is the guess of least squared error. Since the rest of y is symmetric about its
+    mean, guess > 0.5 is also the class of least error. Invisible frames, and those
+    beyond the sequence, count as 0.5.
+    """
+    padded = np.pad(x, ((0, 0), (LEFT, RIGHT - 1)), constant_values=0.5)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, LEFT + RIGHT, axis=1)
+    seen = np.where(_sees(first, last), WEIGHTS, 0)
+    return windows @ seen + 0.5 * (WEIGHTS.sum() - seen.sum())
+
+
+def irreducible_error(first=-LEFT, last=RIGHT - 1):
+    """Computes the least mean squared error given x(t + d) for first <= d <= last.
+
+    Each invisible frame is independent of the visible ones and costs its squared weight
+    times 1/12, the variance of a number that is uniform in (0, 1).
+    """
+    unseen = np.where(_sees(first, last), 0, WEIGHTS)
+    return float(np.sum(unseen**2) * (1 / 12))
+
+
+def _sees(first, last):
+    return (_PLACES >= first) & (_PLACES <= last)
+
+
 class Data:
     """Training, validation and test data of one task: (x, y, frames that count)."""
 
@@ -94,6 +144,7 @@ class Data:
         return self.error(guess, 2)
 
 
+# === Nets ===
 def _nets(settings, outputs):
     """Yields name, function that makes the net, and visible frames of each net."""
     import keras
