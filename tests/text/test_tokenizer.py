@@ -83,7 +83,6 @@ def test_special_ids(tokenizer):
     ids = ("pad_token_id", "unk_token_id", "start_token_id", "end_token_id")
     assert [getattr(tokenizer, name) for name in ids] == [0, 1, 2, 3]
     assert tokenizer.special_token_ids == (0, 1, 2, 3)
-    assert tokenizer.special_tokens == ["<pad>", "<unk>", "<s>", "</s>"]
     assert tokenizer.built and tokenizer.weights == []
     ids = tokenizer.tokenize("<pad> </s> <s>").tolist()  # names in a text are text
     assert not {0, 2, 3} & set(ids)

@@ -62,11 +62,6 @@ class SpecialIds:
     end_token_id = END_ID
     special_token_ids = (PAD_ID, UNKNOWN_ID, START_ID, END_ID)
 
-    @property
-    def special_tokens(self) -> list[str]:
-        """The names of `special_token_ids`."""
-        return list(SPECIAL_WORDS)
-
 
 class WordVocabulary(SpecialIds):
     """The methods of a `WordTokenizer` that need no tensors.
@@ -100,26 +95,27 @@ class WordVocabulary(SpecialIds):
         """Whether the vocabulary is not set yet."""
         return self._words is None
 
-    def _ready(self):
+    def get_vocabulary(self) -> list[str]:
+        """Returns all words by id, the special ones included.
+
+        Raises:
+            ValueError: if the vocabulary is not set yet.
+        """
         if self._words is None:
             raise ValueError("The tokenizer has no vocabulary. Received: None")
         return self._words
 
-    def get_vocabulary(self) -> list[str]:
-        """Returns all words by id, the special ones included."""
-        return list(self._ready())
-
     def vocabulary_size(self) -> int:
         """Returns the number of ids."""
-        return len(self._ready())
+        return len(self.get_vocabulary())
 
     def id_to_token(self, id: int) -> str:
         """Returns the word of an id."""
-        return self._ready()[id]
+        return self.get_vocabulary()[id]
 
     def token_to_id(self, token: str) -> int:
         """Returns the id of a word, special ones included, or that of "<unk>"."""
-        self._ready()
+        self.get_vocabulary()
         return self._ids.get(token, UNKNOWN_ID)
 
     def tokenize(self, inputs: Any) -> Any:
@@ -136,7 +132,7 @@ class WordVocabulary(SpecialIds):
 
     def detokenize(self, inputs: Any) -> Any:
         """Returns the text of a row of ids, or of each of several rows."""
-        words = self._ready()
+        words = self.get_vocabulary()
         single = not len(inputs) or not hasattr(inputs[0], "__len__")
         rows = [inputs] if single else inputs
         texts = [" ".join(words[int(i)] for i in row) for row in rows]

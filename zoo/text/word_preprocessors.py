@@ -74,7 +74,7 @@ class WordTokenizer(WordVocabulary, keras_hub.tokenizers.Tokenizer):
 
     def save_assets(self, dir_path: str) -> None:
         """Writes the vocabulary into a folder."""
-        text = "".join(f"{word}\n" for word in self._ready())
+        text = "".join(f"{word}\n" for word in self.get_vocabulary())
         Path(dir_path, WORDS_FILE).write_text(text, encoding="utf-8")
 
     def load_assets(self, dir_path: str) -> None:
@@ -97,7 +97,9 @@ class _OfWords(keras_hub.models.Preprocessor):
     tokenizer_cls = WordTokenizer
     least = 1
 
-    def __init__(self, tokenizer: Any, sequence_length: int, **kwargs: Any) -> None:
+    def __init__(
+        self, tokenizer: WordTokenizer, sequence_length: int = 64, **kwargs: Any
+    ) -> None:
         if not isinstance(tokenizer, WordTokenizer):
             raise TypeError(
                 "tokenizer must be a zoo.text.WordTokenizer. "
@@ -228,11 +230,6 @@ class SentimentPreprocessor(
         >>> preprocessor(["a film"])["token_ids"].tolist()
         [[4, 6, 0, 0]]
     """
-
-    def __init__(
-        self, tokenizer: WordTokenizer, sequence_length: int = 64, **kwargs: Any
-    ) -> None:
-        super().__init__(tokenizer, sequence_length, **kwargs)
 
     @mappable
     def call(self, x: Any, y: Any = None, sample_weight: Any = None) -> Any:
