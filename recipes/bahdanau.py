@@ -7,6 +7,7 @@
 RNNencdec, the paper's other model: recipes/rnn_encoder_decoder.py.
 """
 
+import zoo
 from zoo.training import Optimizer
 from zoo.training.recipes import translator_recipe as translators
 
@@ -25,7 +26,7 @@ SMALL = {
 RECIPE = translators.translation_recipe(
     name="bahdanau",
     file=__file__,
-    translator=translators.task("BahdanauTranslator"),
+    translator=lambda: zoo.models.BahdanauTranslator,
     card={
         "title": "Bahdanau et al. 2015, RNNsearch",
         "description": (

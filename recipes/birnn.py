@@ -15,10 +15,11 @@ import contextlib
 import dataclasses
 from typing import Any
 
+import zoo
 from zoo.analysis.evaluation import tag_accuracy, worst_tags
 from zoo.data.corpora import UD_ENGLISH, load_ud
 from zoo.data.generated.toy_text import toy_sentences
-from zoo.training import ClassArguments, Optimizer, Recipe, UserText, at_least, importer
+from zoo.training import ClassArguments, Optimizer, Recipe, UserText, at_least
 from zoo.training.card_metadata import of_corpora
 from zoo.training.config import ConfigurationError, refused_as
 
@@ -173,9 +174,7 @@ _WIDTHS = {
 RECIPE = Recipe(
     name="birnn",
     file=__file__,
-    classes={
-        "model": ClassArguments(importer("zoo.models", "BiRNNWords"), trial=(4, 4, 4))
-    },
+    classes={"model": ClassArguments(lambda: zoo.models.BiRNNWords, (4, 4, 4))},
     card=_CARD,
     scales={
         "tiny": Settings(
@@ -211,7 +210,6 @@ RECIPE = Recipe(
     },
     train=_run,
     user_text=UserText(
-        importer("zoo.models", "BiRNNTagger"),
         "CoNLL-U, or a word and its tag a line, an empty line after a sentence",
         "tagged",
         sentences=150_000,

@@ -15,8 +15,9 @@ No paper has this task, so there is no scale `paper`.
 
 from pathlib import Path
 
+import zoo
 from zoo.training import Optimizer, load_recipe
-from zoo.training.recipes.translator_recipe import Scale, task, translation_recipe
+from zoo.training.recipes.translator_recipe import Scale, translation_recipe
 
 BAHDANAU = load_recipe(Path(__file__).with_name("bahdanau.py")).RECIPE
 
@@ -46,7 +47,7 @@ def scale(width: int) -> Scale:
 
 RECIPE = translation_recipe(
     "dates",
-    task("BahdanauTranslator"),
+    lambda: zoo.models.BahdanauTranslator,
     {"tiny": scale(32), "small": scale(64)},
     {
         **BAHDANAU.card,

@@ -19,11 +19,12 @@ import math
 from pathlib import Path
 from typing import Any
 
+import zoo
 from zoo.analysis.evaluation import worst_continuations
 from zoo.checks import one_of
 from zoo.data import agreement_sentences, load_ptb
 from zoo.data.corpora import PTB
-from zoo.training import ClassArguments, Optimizer, Recipe, UserText, at_least, importer
+from zoo.training import ClassArguments, Optimizer, Recipe, UserText, at_least
 from zoo.training.card_metadata import of_corpora
 from zoo.training.recipes.user_text import PAPER_VOCABULARY
 
@@ -89,7 +90,6 @@ class LanguageModeling:
 
 
 USER_TEXT = UserText(
-    importer("zoo.models", "RecurrentCausalLM"),
     "a file with a sentence a line, or a table; words are separated by spaces",
     "sentences",
     sentences=400_000,
@@ -99,10 +99,8 @@ USER_TEXT = UserText(
 
 
 # Their arguments are fields of the choices.
-MODEL = ClassArguments(
-    importer("zoo.models", "RecurrentLM"), reserved=("vocabulary_size",), trial=(4,)
-)
-LOSS = ClassArguments(importer("zoo.training", "SmoothedCrossEntropy"), trial=())
+MODEL = ClassArguments(lambda: zoo.models.RecurrentLM, trial=(4,))
+LOSS = ClassArguments(lambda: zoo.training.SmoothedCrossEntropy, trial=())
 
 
 def train(run: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@
 Shallow fusion: `--set model.fusion=shallow`.
 """
 
+import zoo
 from zoo.training import Optimizer
 from zoo.training.recipes import translator_recipe as translators
 
@@ -15,7 +16,7 @@ ADAM = Optimizer("adam", 1e-3, clip=5.0)
 RECIPE = translators.translation_recipe(
     name="lstmn",
     file=__file__,
-    translator=translators.task("LSTMNTranslator"),
+    translator=lambda: zoo.models.LSTMNTranslator,
     card={
         "title": "Cheng et al. 2016, LSTMN with deep fusion",
         "description": (

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+import zoo
 from zoo.analysis.evaluation import sst_accuracy, worst_classes
 from zoo.checks import one_of
 from zoo.data import Labelled, load_sst, opinion_sentences
@@ -30,7 +31,6 @@ from zoo.training import (
     Recipe,
     UserText,
     at_least,
-    importer,
 )
 from zoo.training.card_metadata import of_corpora
 
@@ -77,11 +77,7 @@ class Settings:
         one_of("labels", self.labels, LABELS)
 
 
-MODEL = ClassArguments(
-    importer("zoo.models", "RecurrentClassifier"),
-    reserved=("vocabulary_size", "classes"),
-    trial=(4,),
-)
+MODEL = ClassArguments(lambda: zoo.models.RecurrentClassifier, trial=(4,))
 
 
 def _sentences(run):
@@ -246,7 +242,6 @@ RECIPE = Recipe(
     classes={"model": MODEL},
     card=_CARD,
     user_text=UserText(
-        importer("zoo.models", "SentimentClassifier"),
         "a table with the columns text and label",
         "labelled",
         sentences=60_000,

@@ -11,6 +11,7 @@ zoo.training.recipes.translator_recipe describes the other scales.
 from pathlib import Path
 from typing import NamedTuple
 
+import zoo
 from zoo.training.optimizers import Optimizer
 from zoo.training.recipe import Recipe
 from zoo.training.recipes import translator_recipe as translators
@@ -111,7 +112,7 @@ def recipe(file: str) -> Recipe:
     everyday = {**kind, **LAYERS, **both, "dropout": 0.1, "readout_dropout": 0.1}
     return translators.translation_recipe(
         name,
-        translators.task("LuongTranslator"),
+        lambda: zoo.models.LuongTranslator,
         {
             "tiny": translators.tiny(
                 {

@@ -9,6 +9,7 @@ The authors' code instead of the paper: `--set model.variant=groundhog`. That is
 RNNencdec of Bahdanau et al. 2015 (`zoo.models.RNNencdec` has its sizes).
 """
 
+import zoo
 from zoo.training import Optimizer
 from zoo.training.recipes import translator_recipe as translators
 
@@ -18,7 +19,7 @@ ADADELTA = Optimizer("adadelta", 1.0, clip=1.0, options={"rho": 0.95, "epsilon":
 RECIPE = translators.translation_recipe(
     name="rnn_encoder_decoder",
     file=__file__,
-    translator=translators.task("RNNEncoderDecoderTranslator"),
+    translator=lambda: zoo.models.RNNEncoderDecoderTranslator,
     card={
         "title": "Cho et al. 2014, RNN Encoder–Decoder",
         "description": (

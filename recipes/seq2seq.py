@@ -5,6 +5,7 @@
 `paper` has the paper's layers and schedule (section 3.4), on the text of `small`.
 """
 
+import zoo
 from zoo.training import Optimizer
 from zoo.training.recipes import translator_recipe as translators
 
@@ -16,7 +17,7 @@ SGD = Optimizer("sgd", 0.7, "halving", constant_epochs=5, halving_epochs=0.5, cl
 RECIPE = translators.translation_recipe(
     name="seq2seq",
     file=__file__,
-    translator=translators.task("Seq2SeqTranslator"),
+    translator=lambda: zoo.models.Seq2SeqTranslator,
     card={
         "title": "Sutskever et al. 2014, sequence to sequence",
         "description": (

@@ -23,14 +23,9 @@ model.doubly_stochastic=0.01` adds it.
 import dataclasses
 from typing import Any
 
+import zoo
 from zoo.checks import one_of
-from zoo.training import (
-    ClassArguments,
-    Optimizer,
-    Recipe,
-    at_least,
-    importer,
-)
+from zoo.training import ClassArguments, Optimizer, Recipe, at_least
 from zoo.training.config import refused_as
 
 
@@ -246,16 +241,8 @@ RECIPE = Recipe(
     train,
     __file__,
     classes={
-        "model": ClassArguments(
-            importer("zoo.models", "ShowAttendTell"),
-            reserved=(
-                *("vocabulary_size", "target_vocabulary_size"),
-                *("image_shape", "image_encoder"),
-            ),
-        ),
-        "loss": ClassArguments(
-            importer("zoo.training", "SmoothedCrossEntropy"), trial=()
-        ),
+        "model": ClassArguments(lambda: zoo.models.ShowAttendTell),
+        "loss": ClassArguments(lambda: zoo.training.SmoothedCrossEntropy, trial=()),
     },
     card=CARD,
     extra_presets=("formulas",),

@@ -7,6 +7,7 @@ model: `--set model.hidden_dim=1024 --set model.ff_dim=4096 --set model.num_head
 --set model.dropout=0.3 --set optimizer.hidden_dim=1024`.
 """
 
+import zoo
 from zoo.training import Optimizer
 from zoo.training.recipes import translator_recipe as translators
 
@@ -25,7 +26,7 @@ SMALL = {
 RECIPE = translators.translation_recipe(
     name="transformer",
     file=__file__,
-    translator=translators.task("TransformerTranslator"),
+    translator=lambda: zoo.models.TransformerTranslator,
     card={
         "title": "Vaswani et al. 2017, Transformer",
         "description": (

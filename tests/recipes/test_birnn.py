@@ -11,7 +11,6 @@ import zoo
 from tests.harness import load_recipe
 from zoo.data.generated.toy_text import toy_sentences
 from zoo.presets.card import read_card
-from zoo.training import run_recipe
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,7 +27,7 @@ def test_the_tiny_recipe_learns_and_its_preset_tags(tmp_path):
         return results
 
     made = dataclasses.replace(recipe.RECIPE, train=work)
-    assert run_recipe(made, ["--output", str(tmp_path)]) == 0
+    assert made.main(["--output", str(tmp_path)]) == 0
     results = json.loads((tmp_path / "results.json").read_text())
     assert results["test"]["accuracy"] >= 0.98
     folder = tmp_path / "preset" / "birnn"

@@ -13,7 +13,7 @@ import sys
 from tests.training import tiny_run
 from zoo.data import reversal_pairs
 from zoo.models import LuongTranslator
-from zoo.training import Optimizer, run_recipe, translation_recipe
+from zoo.training import Optimizer, translation_recipe
 from zoo.training.fit import loop
 from zoo.training.recipes import translation_run
 
@@ -47,7 +47,7 @@ def few_pairs(count, seed):
 
 def main(arguments):
     translation_run.reversal_pairs = few_pairs
-    return run_recipe(RECIPE, arguments)
+    return RECIPE.main(arguments)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import pytest
 
 from tests.training.small_run import read_arrays, read_log
 from zoo.cli import main
-from zoo.training import ArrayBatches, Monitor, Optimizer, Recipe, at_least, run_recipe
+from zoo.training import ArrayBatches, Monitor, Optimizer, Recipe, at_least
 from zoo.training.config import read_configuration
 
 pytestmark = pytest.mark.once  # test_translation.py resumes under each backend
@@ -91,7 +91,7 @@ def read(folder):
 @pytest.fixture(scope="module")
 def straight(tmp_path_factory):
     folder = tmp_path_factory.mktemp("straight")
-    assert run_recipe(make(Work()), ["--output", str(folder), "--seed", "5"]) == 0
+    assert make(Work()).main(["--output", str(folder), "--seed", "5"]) == 0
     return folder
 
 
@@ -116,8 +116,8 @@ def test_it_trains_and_leaves_the_best_weights(straight):
 def test_killed_it_ends_as_if_nothing_had_been(straight, tmp_path, killed_at):
     options = ["--output", str(tmp_path), "--seed", "5"]
     with pytest.raises(Killed):
-        run_recipe(make(Work(killed_at)), options)
-    assert run_recipe(make(Work()), ["--resume", str(tmp_path)]) == 0
+        make(Work(killed_at)).main(options)
+    assert make(Work()).main(["--resume", str(tmp_path)]) == 0
     (found, logs, arrays), expected = read(tmp_path), read(straight)
     assert (found, logs) == expected[:2]
     for array, other in zip(arrays, expected[2], strict=True):
@@ -142,7 +142,7 @@ def test_the_best_epoch_and_the_last(tmp_path, mode, best, patience, goal, epoch
     work = Work(scores=scores, mode=mode, goal=goal)
     recipe = make(work, epochs=5, names=("one",), patience=patience)
     for _ in range(2):  # the second time it is only loaded
-        assert run_recipe(recipe, ["--output", str(tmp_path)]) == 0
+        assert recipe.main(["--output", str(tmp_path)]) == 0
         assert work.calls == epochs
         results = json.loads((tmp_path / "results.json").read_text())
         assert results["one"]["best"] == scores[best]
@@ -155,11 +155,11 @@ def test_the_best_epoch_and_the_last(tmp_path, mode, best, patience, goal, epoch
 def test_finish_trains_no_further(tmp_path, capsys):
     options = ["--output", str(tmp_path)]
     with pytest.raises(Killed):
-        run_recipe(make(Work(2)), options)
+        make(Work(2)).main(options)
     work = Work()
-    assert run_recipe(make(work), [*options, "--finish"]) == 2
+    assert make(work).main([*options, "--finish"]) == 2
     assert "Nothing to finish" in capsys.readouterr().err  # of the second model
-    assert run_recipe(make(work, names=("one",)), [*options, "--finish"]) == 2
+    assert make(work, names=("one",)).main([*options, "--finish"]) == 2
     assert "its settings.names differs" in capsys.readouterr().err
     assert work.calls == 0
 
@@ -178,7 +178,7 @@ def test_what_cannot_run_is_refused(straight, capsys, option, message):
     before = {p: p.read_bytes() for p in straight.rglob("*") if p.is_file()}
     assert {"config.json", "log.csv"} <= {path.name for path in before}
     options = ["--output", str(straight), "--seed", "5", option]
-    assert run_recipe(make(Work()), options) == 2
+    assert make(Work()).main(options) == 2
     assert re.search(message, capsys.readouterr().err)
     assert {p: p.read_bytes() for p in straight.rglob("*") if p.is_file()} == before
 
@@ -194,7 +194,7 @@ def test_a_scale_may_have_a_preset_of_its_own(tmp_path):
     recipe = Recipe("mine", scales, work, __file__, extra_presets=("free",))
     for scale in scales:
         words = ["--scale", scale, "--output", str(tmp_path / scale)]
-        assert run_recipe(recipe, words) == 0
+        assert recipe.main(words) == 0
     assert found == {"tiny": "mine", "free": "mine_free"}
 
 

@@ -15,12 +15,13 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import zoo
 from tools import ROOT
 from zoo.analysis.caption_scores import TESTED
 from zoo.training.config import to_jsonable
 from zoo.training.optimizers import Optimizer
 from zoo.training.recipe import Recipe, load_recipe
-from zoo.training.recipes.translator_recipe import multi30k, task, translation_recipe
+from zoo.training.recipes.translator_recipe import multi30k, translation_recipe
 
 SCALE = "study"
 SEEDS = 5
@@ -71,7 +72,8 @@ def _translator(words, group, name, model, rate=RATE, beams=(5,), **choices):
         }
         scale = multi30k(model, rate, **{**shared, **choices})
         options = {"file": __file__, "own_text": False}
-        return translation_recipe("study", task(name), {SCALE: scale}, **options)
+        task = lambda: getattr(zoo.models, name)  # noqa: E731
+        return translation_recipe("study", task, {SCALE: scale}, **options)
 
     return Arm(words, group, recipe, beams=beams, attends=attends)
 

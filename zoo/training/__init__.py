@@ -12,9 +12,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "recipe": [
             "Recipe",
             "at_least",
-            "importer",
             "load_recipe",
-            "run_recipe",
         ],
         "recipes.arguments": ["Arguments"],
         "recipes.choices": ["ClassArguments"],

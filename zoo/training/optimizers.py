@@ -18,14 +18,6 @@ OPTIMIZERS = {
     "rprop": "Rprop",
     "sgd": "SGD",
 }
-# Arguments of the Keras class that `Optimizer` sets itself, or has no use for.
-RESERVED = (
-    "learning_rate",
-    "clipnorm",
-    "clipvalue",
-    "global_clipnorm",
-    "loss_scale_factor",
-)
 SCHEDULES = ("constant", "linear", "inverse_sqrt", "noam", "halving")
 
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import importlib
 import importlib.util
 import itertools
 import json
@@ -19,7 +18,7 @@ from zoo.training.config import checkpoints, only_run_in
 from zoo.training.fit import interrupts
 from zoo.training.recipes.arguments import Arguments, parse
 from zoo.training.recipes.choices import ClassArguments
-from zoo.training.recipes.user_text import UserText, choose, given_files
+from zoo.training.recipes.user_text import UserText, choose
 
 # Files of recipes/ that are not recipes of their own.
 _SHARED = ("bulk_translate", "language_models", "luong")
@@ -31,11 +30,6 @@ def at_least(settings: Any, **least: float) -> None:
         value = getattr(settings, name)
         if value is not None and value < low:
             raise ValueError(f"`{name}` must be at least {low}. Received: {value}")
-
-
-def importer(module: str, name: str) -> Callable[[], Any]:
-    """Returns a function that imports a name: a recipe's `--help` needs no Keras."""
-    return lambda: getattr(importlib.import_module(module), name)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,8 +89,40 @@ class Recipe:
     user_text: UserText | None = None
 
     def main(self, argv: Sequence[str] | None = None) -> int:
-        """Runs the recipe from the command line; see `run_recipe`."""
-        return run_recipe(self, argv)
+        """Runs the recipe from the command line: trains, scores, writes the preset.
+
+        A run that was killed continues from its last checkpoint when it is started
+        again with the same arguments, or by `--resume OUTPUT`. `OUTPUT` holds
+        `config.json` (all choices, versions and the commit), `results.json`, the
+        checkpoint, best weights and `log.csv` of each model (in `models/NAME` if it has
+        a name), and whatever else the recipe writes, such as `preset/NAME`.
+
+        Args:
+            argv: arguments; those of the command line by default.
+
+        Returns:
+            Exit code: 0; 2 for bad input, another run's checkpoint, a full disk or a
+            folder that can't be written; 1 if the loss is not finite; 130 after Ctrl-C
+            and 143 after SIGTERM, when the command that continues the run is printed.
+        """
+        argv = sys.argv[1:] if argv is None else list(argv)
+        command, arguments = shlex.join(["zoo", "train", self.name, *argv]), None
+        with interrupts.catching():
+            try:
+                # First, since it may choose the backend that Keras is imported with.
+                arguments = parse(self, argv)
+                _import_backend()
+                run_with(self, arguments, command)
+                return 0
+            except interrupts.Interrupted as stop:
+                again = _command_to_resume(self, arguments, command)
+                print(f"{self.name}: {stop}. Go on with:\n  {again}", file=sys.stderr)
+                return stop.exit_code
+            except (FloatingPointError, ValueError, ImportError, OSError) as error:
+                if type(error) is ValueError:  # none of zoo's own: a mistake in code
+                    raise
+                print(f"{self.name}: error: {error}", file=sys.stderr)
+                return 1 if isinstance(error, FloatingPointError) else 2
 
 
 def load_recipe(path: str | os.PathLike[str]) -> Any:
@@ -107,45 +133,7 @@ def load_recipe(path: str | os.PathLike[str]) -> Any:
     return module
 
 
-def run_recipe(recipe: Recipe, argv: Sequence[str] | None = None) -> int:
-    """Runs a recipe from the command line: trains, evaluates, writes the preset.
-
-    A run that was killed continues from its last checkpoint when it is started again
-    with the same arguments, or by `--resume OUTPUT`. `OUTPUT` holds `config.json` (all
-    choices, versions and the commit), `results.json`, the checkpoint, best weights and
-    `log.csv` of each model (in `models/NAME` if it has a name), and whatever else the
-    recipe writes, such as `preset/NAME`.
-
-    Args:
-        recipe: a `Recipe`.
-        argv: arguments; those of the command line by default.
-
-    Returns:
-        Exit code: 0; 2 for bad input, another run's checkpoint, a full disk or a folder
-        that can't be written; 1 if the loss is not finite; 130 after Ctrl-C and 143
-        after SIGTERM, when the command that continues the run is printed.
-    """
-    argv = sys.argv[1:] if argv is None else list(argv)
-    command, arguments = shlex.join(["zoo", "train", recipe.name, *argv]), None
-    with interrupts.catching():
-        try:
-            # First, since it may choose the backend that Keras is imported with.
-            arguments = parse(recipe, argv)
-            _start_backend(not recipe.several_devices)
-            run_with(recipe, arguments, command)
-            return 0
-        except interrupts.Interrupted as stop:
-            again = _command_to_resume(recipe, arguments, command)
-            print(f"{recipe.name}: {stop}. Go on with:\n  {again}", file=sys.stderr)
-            return stop.exit_code
-        except (FloatingPointError, ValueError, ImportError, OSError) as error:
-            if type(error) is ValueError:  # none of zoo's own: a mistake in the code
-                raise
-            print(f"{recipe.name}: error: {error}", file=sys.stderr)
-            return 1 if isinstance(error, FloatingPointError) else 2
-
-
-def _start_backend(devices):
+def _import_backend():
     # An exception raised by a signal would crash the import of a backend.
     interrupts.hold()
     try:
@@ -153,8 +141,8 @@ def _start_backend(devices):
         from zoo.training.fast import process
 
         process.tune_process()
-        process.start_backend(devices)
-        process.start_tensorflow(devices)  # Keras's seeds import it if it is installed
+        process.start_backend(devices=False)
+        process.start_tensorflow(devices=False)  # Keras's seeds import it
     finally:
         interrupts.release()
 
@@ -185,7 +173,6 @@ def run_with(
     # An engine must start before its backend computes anything.
     distribution = distribute.start(arguments.distribute)
     start_backend()
-    given = given_files(recipe, arguments, given)
     main, output = distribution.main, arguments.output
     policy = keras.config.dtype_policy()
     try:

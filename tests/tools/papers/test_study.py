@@ -16,7 +16,7 @@ from zoo.analysis.caption_scores import outputs, scores
 from zoo.models import RecurrentCausalLM, RecurrentLM, RecurrentLMPreprocessor
 from zoo.text import WordTokenizer
 from zoo.training.recipe import Recipe
-from zoo.training.recipes.translator_recipe import task, tiny, translation_recipe
+from zoo.training.recipes.translator_recipe import tiny, translation_recipe
 
 
 @pytest.fixture
@@ -70,8 +70,8 @@ def short(epochs):
     options = {"file": __file__, "own_text": False}
 
     def recipe():
-        translator = task("LuongTranslator")
-        return translation_recipe("study", translator, {arms.SCALE: scale}, **options)
+        task = lambda: zoo.models.LuongTranslator  # noqa: E731
+        return translation_recipe("study", task, {arms.SCALE: scale}, **options)
 
     return Arm("reversal", "tests", recipe)
 

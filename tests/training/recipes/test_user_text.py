@@ -16,7 +16,7 @@ from tests.training.own_files import SMALL, options, pairs, recipe, write_pairs
 from zoo.analysis.evaluation import corpus_scores
 from zoo.cli import main
 from zoo.presets.card import UNSTATED, read_card
-from zoo.training import ConfigurationError, run_recipe
+from zoo.training import ClassArguments, ConfigurationError
 from zoo.training.recipes.arguments import parse
 from zoo.training.recipes.user_text import (
     choices_for_pairs,
@@ -42,7 +42,7 @@ def trained(folder):
     argv = ["--train", str(folder / "my.en"), str(folder / "my.de")]
     argv += ["--test", str(folder / "test.en"), str(folder / "test.de")]
     argv += [*options(), f"--output={folder / 'mine'}"]
-    assert run_recipe(recipe("luong_dot"), argv) == 0
+    assert recipe("luong_dot").main(argv) == 0
     return folder / "mine"
 
 
@@ -93,7 +93,7 @@ def test_a_resumed_run_reads_the_files_from_wherever_it_is(
 def test_another_text_in_the_same_folder_is_refused(trained, tmp_path, capsys):
     files = write_pairs(tmp_path, "other", 60, seed=5)
     argv = ["--train", *files, *options(), f"--output={trained}"]
-    assert run_recipe(recipe("luong_dot"), argv) == 2
+    assert recipe("luong_dot").main(argv) == 2
     assert "text" in capsys.readouterr().err
 
 
@@ -127,10 +127,10 @@ def test_fine_tuning_starts_from_the_presets_weights(trained, folder, capsys):
 def test_a_preset_of_another_kind_is_refused(trained, folder, capsys):
     files = [str(folder / f"my.{language}") for language in ("en", "de")]
     argv = ["--from", str(trained), "--train", *files, f"--output={folder / 'x'}"]
-    assert run_recipe(recipe("bahdanau"), argv) == 2
-    assert "trains a BahdanauTranslator" in capsys.readouterr().err
+    assert recipe("bahdanau").main(argv) == 2
+    assert "trains a Bahdanau. Received: a Luong" in capsys.readouterr().err
     argv = ["--from", "nowhere", *argv[2:]]
-    assert run_recipe(recipe("luong_dot"), argv) == 2
+    assert recipe("luong_dot").main(argv) == 2
     assert "unknown preset" in capsys.readouterr().err
 
 
@@ -152,7 +152,7 @@ def test_a_preset_of_another_kind_is_refused(trained, folder, capsys):
 def test_what_can_not_be_is_told_before_any_work(argv, message, tmp_path, capsys):
     output = tmp_path / "x"
     try:
-        code = run_recipe(recipe("luong_dot"), [*argv, f"--output={output}"])
+        code = recipe("luong_dot").main([*argv, f"--output={output}"])
     except SystemExit as stop:
         code = stop.code
     assert code == 2 and message in capsys.readouterr().err
@@ -251,17 +251,25 @@ def test_the_papers_size_keeps_model_and_schedule(luong):
 def test_fine_tuning_keeps_the_model_and_takes_smaller_steps(luong):
     config = {"name": "x", "dtype": "float32", "vocabulary_size": 99, "hidden_dim": 7}
 
-    class Task:
-        backbone = SimpleNamespace(get_config=lambda: config, vocabulary_size=99)
+    class Model:
+        vocabulary_size = 99
 
-    own = dataclasses.replace(luong.user_text, task=lambda: Task)
-    luong = dataclasses.replace(luong, user_text=own)
-    scale = choices_for_pairs(luong, "small", text(30_000), Task())
+        def __init__(self, vocabulary_size=1, hidden_dim=2, dtype=None):
+            pass
+
+        def get_config(self):
+            return config
+
+    classes = {"model": ClassArguments(lambda: Model)}
+    luong, start = dataclasses.replace(luong, classes=classes), SimpleNamespace()
+    start.backbone = Model()
+    scale = choices_for_pairs(luong, "small", text(30_000), start)
     assert scale.model == {"hidden_dim": 7} and scale.vocabulary_size == 99
     rate = luong.scales["small"].optimizer.learning_rate
     assert scale.optimizer.learning_rate == rate / 4 and scale.epochs == 6
-    with pytest.raises(ConfigurationError, match="trains a Task. Received: a str"):
-        choices_for_pairs(luong, "small", text(30_000), "another")
+    start.backbone = "another"
+    with pytest.raises(ConfigurationError, match="trains a Model. Received: a str"):
+        choices_for_pairs(luong, "small", text(30_000), start)
 
 
 def test_other_tasks_have_their_own_amounts_and_widths():

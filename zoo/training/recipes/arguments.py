@@ -58,19 +58,6 @@ class Arguments:
     start: str | None = None
 
 
-def integer(text: str, least: int = 0) -> int:
-    """Argument type: an integer of at least `least`."""
-    if not least <= int(text) < 2**32:
-        message = f"must be at least {least} and below 2 ** 32. Received: {text}"
-        raise argparse.ArgumentTypeError(message)
-    return int(text)
-
-
-def epochs(text: str) -> str:
-    """Argument type: a number of epochs, as a change."""
-    return f"epochs={integer(text, 1)}"
-
-
 def _absolute(name):
     """The absolute path of a folder, since a run may be resumed from elsewhere."""
     return str(Path(name).absolute()) if Path(name).is_dir() else name
@@ -83,7 +70,7 @@ _FILES = {"metavar": "FILE", "nargs": "+", "type": os.path.abspath}
 _WORDS: dict[str, dict[str, Any]] = {
     "output": {"metavar": "DIR"},
     "changes": {"metavar": "KEY=VALUE", "action": "append"},
-    "seed": {"type": integer},
+    "seed": {"type": int},
     "precision": {"choices": ("float32", "mixed_bfloat16", "mixed_float16")},
     "distribute": {"choices": MODES},
     "finish": {"action": "store_true"},
@@ -94,14 +81,6 @@ _WORDS: dict[str, dict[str, Any]] = {
     "languages": {"metavar": "A:B", "type": lambda text: text.split(":")},
     "start": {"metavar": "PRESET", "type": _absolute},
 }
-
-
-def options_of(recipe: Any) -> list[str]:
-    """Returns the fields of `Arguments` that are options of a recipe."""
-    without = set() if recipe.user_text else set(TEXT)
-    without |= set() if recipe.several_devices else {"distribute"}
-    names = (field.name for field in dataclasses.fields(Arguments))
-    return [name for name in names if name not in without]
 
 
 def scale_names(recipe: Any) -> list[str]:
@@ -126,14 +105,19 @@ def parse(recipe: Any, argv: Sequence[str]) -> Arguments:
     if (folder := given.pop("resume", None)) is not None:
         if "output" in given:
             parser.error("--resume takes no --output")
-        kept, old = _read_run(recipe, folder)
-        changes = [*old, *given.get("changes", ())]
+        old = _read_run(recipe, folder)
+        # Anything else in the file is ignored: it must not become an option.
+        names = options.keys() - {*UNRECORDED, "resume"}
+        kept = {k: v for k, v in old["arguments"].items() if k in names}
+        changes = [*old["set"], *given.get("changes", ())]
         given = {**kept, **given, "output": folder, "changes": changes}
     elif "start" in given and "scale" in given:
         parser.error("--from keeps the preset's sizes and takes no --scale")
     files = given.get("train")
     if without := [name for name in TEXT if given.get(name) and not files]:
         parser.error(f"{flag(without[0])} needs --train, your own text")
+    if given.get("seed", 0) < 0:
+        parser.error(f"--seed must be 0 or more. Received: {given['seed']}")
     if recipe.several_devices:
         given.setdefault("distribute", "auto")
     scale = given.setdefault("scale", "small" if files else "tiny")
@@ -150,7 +134,8 @@ def _parser(recipe):
         prog=recipe.name, description=f"Runs the recipe {recipe.name}."
     )
     add, text = parser.add_argument, "replaces the recipe's number, as --set epochs=N"
-    add("--epochs", dest="changes", type=epochs, action="append", help=text)
+    options = {"type": "epochs={}".format, "action": "append", "metavar": "N"}
+    add("--epochs", dest="changes", help=text, **options)
     text = "continue the run in DIR as its config.json says, with other --epochs or not"
     add("--resume", metavar="DIR", help=text)
     told = inspect.cleandoc(Arguments.__doc__ or "").partition("Attributes:")[2]
@@ -158,17 +143,17 @@ def _parser(recipe):
     own = recipe.user_text and parser.add_argument_group(
         "your own text", recipe.user_text.files
     )
-    for name in options_of(recipe):
-        words = {"help": " ".join(told[name].split()), **_WORDS.get(name, {})}
-        if name == "scale":
-            words["choices"] = scale_names(recipe)
+    scales = {"scale": {"metavar": "|".join(scale_names(recipe))}}
+    for name, text in told.items():
         group = own if name in TEXT else parser
-        group.add_argument(flag(name), dest=name, default=None, **words)
+        if group and (name != "distribute" or recipe.several_devices):
+            words = {"help": " ".join(text.split()), **(_WORDS | scales).get(name, {})}
+            group.add_argument(flag(name), dest=name, default=None, **words)
     return parser
 
 
 def _read_run(recipe, folder):
-    """The arguments of the run in a folder and its changes; chooses its backend."""
+    """The configuration of the run in a folder; chooses its backend."""
     configuration = read_configuration(folder)
     name, backend = configuration["recipe"]["name"], configuration["backend"]
     chosen = "keras" in sys.modules or os.environ.get("KERAS_BACKEND")
@@ -184,11 +169,7 @@ def _read_run(recipe, folder):
     if problem:
         raise ConfigurationError(problem)
     os.environ["KERAS_BACKEND"] = backend
-    # Anything else in the file is ignored: it must not become an option.
-    names = set(options_of(recipe)).difference(UNRECORDED)
-    kept = configuration["arguments"].items()
-    kept = {k: v for k, v in kept if k in names and v is not None}
-    return kept, configuration["set"]
+    return configuration
 
 
 def words_of(name: str, value: Any) -> list[str]:

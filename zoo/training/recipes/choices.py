@@ -8,28 +8,30 @@ import math
 import types
 import typing
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from zoo.training.config import ConfigurationError, refused_as
-from zoo.training.optimizers import RESERVED
+
+# Arguments of models, batches and optimizers that a run gives itself, or never changes.
+_GIVEN = (
+    *("vocabulary_size", "target_vocabulary_size", "classes", "image_shape"),
+    *("image_encoder", "seed", "buckets", "name", "dtype", "learning_rate"),
+    *("clipnorm", "clipvalue", "global_clipnorm", "loss_scale_factor"),
+)
+_BATCH_SIZES = {"batch.batch_tokens", "batch.batch_size"}  # one replaces the other
 
 
-@dataclasses.dataclass(frozen=True)
-class ClassArguments:
+class ClassArguments(NamedTuple):
     """A class whose arguments are in a recipe's choices: in a dict, or as its fields.
 
     Attributes:
-        load: function that returns the class; see `importer`.
-        reserved: arguments that `--set` can't change, since the run gives them.
-            (Arguments without a default, `name` and `dtype` can never be changed.)
-        alternatives: arguments of which setting one drops the others.
+        load: function that returns the class, as `lambda: zoo.models.Luong`, so that a
+            recipe's `--help` needs no Keras.
         trial: arguments with which the class is tried before any work is done, if
             anything was set; None for no trial.
     """
 
     load: Callable[[], Any]
-    reserved: tuple[str, ...] = ()
-    alternatives: tuple[str, ...] = ()
     trial: tuple[Any, ...] | None = None
 
     def make(self, settings: Any, field: str, *given: Any) -> Any:
@@ -47,8 +49,17 @@ class ClassArguments:
         return self.load()(*given, **arguments)
 
     def defaults(self) -> dict[str, Any]:
-        """Returns the arguments that can be set, with their defaults."""
-        return _defaults(self.load(), self.reserved)
+        """Returns the arguments that can be set, with their defaults.
+
+        Those without a default and those that the run gives, such as `dtype`, can't.
+        """
+        # `__init__`: Keras's classes hide it behind a `__new__` that takes anything.
+        _, *parameters = inspect.signature(self.load().__init__).parameters.values()
+        return {
+            p.name: p.default
+            for p in parameters
+            if p.default is not p.empty and p.name not in _GIVEN
+        }
 
 
 def change(recipe: Any, scale: Any, texts: Sequence[str]) -> Any:
@@ -81,11 +92,9 @@ def change(recipe: Any, scale: Any, texts: Sequence[str]) -> Any:
                     f"{', '.join(sorted(kinds))}. Received: {text!r}"
                 )
             new[key] = _read(key, value, kinds[key])
-        for name, class_ in recipe.classes.items():
-            others = {f"{name}.{k}": k for k in class_.alternatives}
-            if others.keys() & new.keys():  # those that are set become None
-                dropped = (k for k in others if others[k] in getattr(scale, name))
-                new = {**dict.fromkeys(dropped), **new}
+        if _BATCH_SIZES & new.keys():
+            now = {f"batch.{name}" for name in scale.batch}
+            new = dict.fromkeys(_BATCH_SIZES & now) | new
         with refused_as("--set"):
             scale = _changed(scale, new)
     return scale
@@ -117,7 +126,8 @@ def _changed(value, new, prefix=""):
 def settable(recipe: Any, scale: Any) -> dict[str, Any]:
     """Returns the types of the hyper-parameters that `--set` can change, by key."""
     further = {name: part.defaults() for name, part in recipe.classes.items()}
-    further["optimizer.options"] = _defaults(scale.optimizer.keras_class, RESERVED)
+    optimizer = ClassArguments(lambda: scale.optimizer.keras_class)
+    further["optimizer.options"] = optimizer.defaults()
     return dict(_kinds(scale, further))
 
 
@@ -133,18 +143,6 @@ def _kinds(value, further, prefix=""):
                 yield f"{key}.{entry}", _kind(default, kind)
         else:
             yield key, hint
-
-
-def _defaults(cls, reserved):
-    """The arguments of a class that can be set, with their defaults."""
-    # `__init__`: Keras's classes hide it behind a `__new__` that takes anything.
-    _, *parameters = inspect.signature(cls.__init__).parameters.values()
-    left_out = (*reserved, "name", "dtype")
-    return {
-        p.name: p.default
-        for p in parameters
-        if p.default is not p.empty and p.name not in left_out
-    }
 
 
 def _kind(default, hint):

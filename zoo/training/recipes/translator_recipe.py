@@ -10,27 +10,21 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import zoo
 from zoo.checks import one_of
 from zoo.data import list_corpora
 from zoo.strings import NORMALIZATIONS
 from zoo.training.optimizers import Optimizer
-from zoo.training.recipe import Recipe, at_least, importer
+from zoo.training.recipe import Recipe, at_least
 from zoo.training.recipes.choices import ClassArguments
-from zoo.training.recipes.user_text import UserText, choices_for_pairs
+from zoo.training.recipes.user_text import UserText
 
 CORPORA = (("multi30k", 2), ("tatoeba", 1))
 # Of the choices' `batch`, `loss` and `average`.
 CLASSES = {
-    "batch": ClassArguments(
-        importer("zoo.training", "PairBatches"),
-        reserved=("seed", "buckets"),
-        alternatives=("batch_tokens", "batch_size"),
-        trial=([[4]], [[4]]),
-    ),
-    "loss": ClassArguments(importer("zoo.training", "SmoothedCrossEntropy"), trial=()),
-    "average": ClassArguments(
-        importer("zoo.training", "EpochWeights"), trial=("", None)
-    ),
+    "batch": ClassArguments(lambda: zoo.training.PairBatches, trial=([[4]], [[4]])),
+    "loss": ClassArguments(lambda: zoo.training.SmoothedCrossEntropy, trial=()),
+    "average": ClassArguments(lambda: zoo.training.EpochWeights, trial=("", None)),
 }
 
 
@@ -102,11 +96,6 @@ class Scale:
                 )
 
 
-def task(name: str) -> Callable[[], Any]:
-    """Returns a function that imports a task class of `zoo.models`."""
-    return importer("zoo.models", name)
-
-
 def translation_recipe(
     name: str,
     translator: Callable[[], Any],
@@ -119,7 +108,8 @@ def translation_recipe(
 
     Args:
         name, scales, file: see `Recipe`; the scales are of class `Scale`.
-        translator: function that returns the task class; see `task`.
+        translator: function that returns the task class, as
+            `lambda: zoo.models.LuongTranslator`.
         card: see `Recipe`; the languages are added to the title.
         own_text: whether it can be trained on a user's own text.
     """
@@ -129,13 +119,8 @@ def translation_recipe(
 
         return Translation(run, translator()).train().finish()
 
-    model = ClassArguments(
-        lambda: translator().backbone_cls,
-        reserved=("vocabulary_size", "target_vocabulary_size"),
-        trial=(4,),
-    )
+    model = ClassArguments(lambda: translator().backbone_cls, trial=(4,))
     files = "two files, aligned by line (my.en my.de), or one table or folder"
-    user_text = UserText(translator, files, "pairs", choices=choices_for_pairs)
     return Recipe(
         name,
         scales,
@@ -145,7 +130,7 @@ def translation_recipe(
         several_devices=True,
         card={"task": "translate", **card} if card else {},
         extra_presets=("tatoeba",),
-        user_text=user_text if own_text else None,
+        user_text=UserText(files, "pairs") if own_text else None,
     )
 
 

@@ -8,7 +8,7 @@ presets, "medium" has twice its width. "paper" is the paper's model and schedule
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,70 +49,59 @@ class UserText:
     """Settings for training a recipe on a user's own text.
 
     Attributes:
-        task: function that returns the class of its tasks; see `importer`.
         files: the files that it takes, in words.
         kind: how they are read, as "pairs"; see `zoo.data.own.read`.
-        sentences: how many the `small` model reads in all its epochs.
+        sentences: how many the `small` model reads in all its epochs, but for pairs.
         widths: arguments of the model that a size multiplies, with the defaults of
             those that `small` doesn't set. They are in the choices' dict `model`, or
-            fields of the choices.
+            fields of the choices. Of pairs, all of `small`.
         changes: choices for any text, such as `{"corpus": "own"}`.
-        choices: function of (the recipe, a size, what was read, the task to start from
-            or None) to the choices of a run; `choices_for_texts` by default.
     """
 
-    task: Callable[[], Any]
     files: str
     kind: str
     sentences: int = 0
     widths: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    choices: Callable | None = None
-
-
-def given_files(recipe: Any, arguments: Arguments, given: Any = None) -> Any:
-    """Returns a user's own text for training, validation and test; None for none.
-
-    It is in the files that the arguments name, or given. Checks scale and choices.
-    """
-    if arguments.train:
-        train = [tuple(map(Path, files)) for files in arguments.train]
-        others = arguments.valid, arguments.test
-        given = train, *(files and tuple(Path(f) for f in files) for files in others)
-    if given is not None and recipe.user_text is None:
-        raise ConfigurationError(f"the recipe {recipe.name} takes no text of your own")
-    known = list(recipe.scales) if given is None else scale_names(recipe)
-    if arguments.scale not in known:
-        raise ConfigurationError(
-            f"size: allowed are {', '.join(known)} (others are for your own text). "
-            f"Received: {arguments.scale!r}"
-        )
-    base = recipe.scales.get(arguments.scale) or recipe.scales["small"]
-    change(recipe, base, arguments.changes)
-    return given
 
 
 def choose(
     recipe: Any, arguments: Arguments, given: Any, distribution: Any
 ) -> tuple[Any, Any, Any]:
-    """Returns the choices of a run, a user's own text and the task to start from."""
+    """Returns the choices of a run, a user's own text and the task to start from.
+
+    The text, for training, validation and test, is in the files that the arguments
+    name, or `given` from Python; None for neither.
+    """
     from zoo.data.own import read
     from zoo.presets.registry import load
 
-    start, text, own = None, None, recipe.user_text
+    start, text, own, size = None, None, recipe.user_text, arguments.scale
+    if arguments.train:
+        train = [tuple(map(Path, files)) for files in arguments.train]
+        others = arguments.valid, arguments.test
+        given = train, *(files and tuple(map(Path, files)) for files in others)
+    if given is not None and own is None:
+        raise ConfigurationError(f"the recipe {recipe.name} takes no text of your own")
+    known = list(recipe.scales) if given is None else scale_names(recipe)
+    if size not in known:
+        raise ConfigurationError(
+            f"size: allowed are {', '.join(known)} (others are for your own text). "
+            f"Received: {size!r}"
+        )
+    scale = recipe.scales.get(size) or recipe.scales["small"]
+    settings = change(recipe, scale, arguments.changes)  # refused before text is read
     if arguments.start is not None:
         with distribution.single_device(), refused_as("--from"):
             start = load(arguments.start)
-    if given is None:
-        scale = recipe.scales[arguments.scale]
-    else:
+    if given is not None:
         options = {k: getattr(arguments, k) for k in ("columns", "languages", "seed")}
         text = read(own.kind, *given, **options)
         for line in text.report if distribution.main else ():
             say(recipe.name, line)
-        choices = own.choices or choices_for_texts
-        scale = choices(recipe, arguments.scale, text, start)
-    settings = change(recipe, scale, arguments.changes)
+        choices = choices_for_pairs if own.kind == "pairs" else choices_for_texts
+        scale = choices(recipe, size, text, start)
+        settings = change(recipe, scale, arguments.changes)
     if arguments.changes:
         check(recipe, settings)
     return settings, text, start
@@ -210,12 +199,11 @@ def widened(model: Mapping[str, Any], factor: float) -> dict[str, Any]:
 
 def config_of_start(recipe: Any, start: Any) -> dict[str, Any]:
     """Returns the arguments of a backbone to start from that a run can set."""
-    task = recipe.user_text.task()
-    if type(start) is not task:
+    model, backbone = recipe.classes["model"], start.backbone
+    if type(backbone) is not model.load():
         raise ConfigurationError(
-            f"--from: the recipe {recipe.name} trains a {task.__name__}. Received: a "
-            f"{type(start).__name__}"
+            f"--from: the recipe {recipe.name} trains a {model.load().__name__}. "
+            f"Received: a {type(backbone).__name__}"
         )
-    names = recipe.classes["model"].defaults()
-    config = start.backbone.get_config()
+    names, config = model.defaults(), backbone.get_config()
     return {name: value for name, value in config.items() if name in names}
