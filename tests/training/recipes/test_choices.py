@@ -124,6 +124,7 @@ def test_every_key_that_is_listed_takes_its_own_value():
         ("zzz=1", "key is one of .*epochs, .*model.window.* Received: 'zzz=1'"),
         ("model=3", "key is one of"),
         ("model.vocabulary_size=3", "key is one of"),
+        ("model.target_vocabulary_size=3", "key is one of"),
         ("model.dtype=float16", "key is one of"),
         ("optimizer.options.learning_rate=1", "key is one of"),
         ("epochs=many", "--set epochs: must be int. Received: 'many'"),
