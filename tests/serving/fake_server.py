@@ -78,15 +78,14 @@ class FakeServer:
         return versions[version](signature or "serving_default", inputs)
 
     # === gRPC's channel ===
-    def unary_unary(self, method, serialize, deserialize):
-        assert method == "/tensorflow.serving.PredictionService/Predict"
-
+    def unary_unary(self, method, request_serializer, response_deserializer, **_):
         def call(request, timeout):
+            assert method == "/tensorflow.serving.PredictionService/Predict"
             self.timeouts.append(timeout)
-            answer = self.predict(predict_pb2.PredictRequest.FromString(request))
-            return deserialize(answer)
+            request = predict_pb2.PredictRequest.FromString(request_serializer(request))
+            return response_deserializer(self.predict(request))
 
-        return lambda request, timeout: call(serialize(request), timeout)
+        return call
 
     def close(self):
         pass

@@ -1,22 +1,31 @@
 """A client for a TensorFlow model server with zoo's models, over gRPC or REST."""
 
-import math
-import reprlib
+import asyncio
+import base64
+import functools
+import itertools
+import json
+import os
+import threading
 import time
 from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
+
 from zoo.checks import above_zero, integer
 from zoo.images import encode_images
 from zoo.serving.protocol import (
+    MAX_ANSWER_BYTES,
     NO_SCORE,
     SIGNATURES,
-    GRPCTransport,
-    RESTTransport,
     ServingError,
-    holds_numbers,
-    takes_bytes,
+    check_outputs,
+    need_packages,
+    read_body,
+    read_tensor,
+    write_tensor,
 )
 from zoo.strings import check_texts, replace_surrogates
 
@@ -79,9 +88,7 @@ class Client:
             raise ValueError(
                 f"credentials are for gRPC; REST uses TLS by https. Received: {address}"
             )
-        self._transport: RESTTransport | GRPCTransport = (
-            RESTTransport(address) if rest else GRPCTransport(address, credentials)
-        )
+        self._transport = _REST(address) if rest else _GRPC(address, credentials)
 
     def __enter__(self) -> "Client":
         return self
@@ -133,7 +140,9 @@ class Client:
             ServingError: INVALID_ARGUMENT for what is no image; from a batching model
                 server also if an image of another request in the batch is none.
         """
-        return self._ask("caption", "caption", _best, images)
+        contents, single = encode_images(images)
+        captions = self._ask("caption", "caption", _best, contents)
+        return captions[0] if single else captions
 
     # === Other models ===
     def generate(self, texts: Texts) -> Any:
@@ -148,11 +157,6 @@ class Client:
         """
         if targets is None:
             return self._ask("generate", "score", _log_probability, texts)
-        if isinstance(texts, str) != isinstance(targets, str):
-            raise TypeError(
-                "texts and targets must both be a str, or both a list. "
-                f"Received: {reprlib.repr(targets)}"
-            )
         return self._ask("translate", "score", _log_probability, texts, targets)
 
     def tag(self, texts: Texts) -> Any:
@@ -182,27 +186,17 @@ class Client:
             ServingError: if the server gives no answer, or one that is not an array of
                 strings or numbers for each row.
         """
-        return self._predict(inputs, signature, {})
+        return self._rows(signature, inputs, {})
 
     def _ask(self, task, signature, read, *values):
         """Returns what `read` makes of each row of the outputs of a signature."""
         names, expected = SIGNATURES[task][signature]
-        if takes_bytes(names[0]):
-            contents, single = encode_images(*values)
-            values = (contents,)
-        elif single := isinstance(values[0], str):
-            values = [[text] for text in values]
-        rows = self._predict(dict(zip(names, values, strict=True)), signature, expected)
-        try:
-            results = [read(row) for row in rows]
-        except ValueError as error:
-            raise ServingError("INTERNAL", f"{self.address} {error}") from None
-        return results[0] if single else results
+        inputs = dict(zip(names, values, strict=True))
+        results = [read(row) for row in self._rows(signature, inputs, expected)]
+        return results[0] if isinstance(values[0], str) else results
 
-    def _predict(self, inputs, signature, expected):
+    def _rows(self, signature, inputs, expected):
         """Returns `predict`'s rows, of the `expected` outputs if there are any."""
-        spec = {"name": self.model, "signature_name": signature}
-        spec |= {} if self.version is None else {"version": self.version}
         inputs = {name: _checked(values, name) for name, values in inputs.items()}
         counts = {name: len(values) for name, values in inputs.items()}
         if len(set(counts.values())) != 1:
@@ -211,41 +205,35 @@ class Client:
         for start in range(0, count, self.batch_size):
             size = min(self.batch_size, count - start)
             batch = {name: x[start : start + size] for name, x in inputs.items()}
-            outputs = self._request(spec, batch)
-            if len(expected) == len(outputs) == 1:  # REST leaves its name out
-                outputs = dict(zip(expected, outputs.values(), strict=True))
-            if not _fit(outputs, expected, size):
-                found = {name: (str(x.dtype), x.shape) for name, x in outputs.items()}
-                raise ServingError(
-                    "INTERNAL",
-                    f"{self.address} should answer {self.model}'s {signature} with "
-                    f"{size} rows of {expected or 'outputs'}, received "
-                    f"{reprlib.repr(found)}",
-                )
-            values = zip(*outputs.values(), strict=True)
-            rows += [dict(zip(outputs, row, strict=True)) for row in values]
+            outputs = self._request(signature, batch, expected, size)
+            rows += [{name: x[i] for name, x in outputs.items()} for i in range(size)]
         return rows
 
-    def _request(self, spec, inputs):
+    def _request(self, signature, inputs, expected, size):
         """Returns the outputs by name, after as many retries as it takes."""
-        deadline, wait = time.monotonic() + self.timeout, _FIRST_WAIT
-        for left in range(self.retries, -1, -1):
+        spec = {"name": self.model, "signature_name": signature}
+        spec |= {} if self.version is None else {"version": self.version}
+        deadline = time.monotonic() + self.timeout
+        for attempt in itertools.count():
+            wait = _FIRST_WAIT * 2**attempt
             try:
                 rest = deadline - time.monotonic()
-                return self._transport.predict(spec, inputs, rest)
+                outputs = self._transport.predict(spec, inputs, rest)
+                return check_outputs(outputs, expected, size)
+            except (ValueError, OverflowError) as error:  # of what was answered
+                raise ServingError("INTERNAL", f"{self.address}: {error}") from None
             except ServingError as error:
                 late = time.monotonic() + wait >= deadline
-                if error.code != "UNAVAILABLE" or late or not left:
+                if error.code != "UNAVAILABLE" or late or attempt == self.retries:
                     text = f"{self.address}: {error.details[:500]}"
                     raise ServingError(error.code, text) from None
             time.sleep(wait)
-            wait *= 2
         return None
 
 
 def _checked(values, name):
     """Returns the values of an input as a list of texts, or of bytes."""
-    if not takes_bytes(name):
+    if not name.endswith("_bytes"):
         return [replace_surrogates(text) for text in check_texts(values, name)]
     for value in values:
         if not isinstance(value, bytes):
@@ -253,43 +241,134 @@ def _checked(values, name):
     return list(values)
 
 
-# === Answers ===
-def _fit(outputs, expected, size):
-    """Returns whether outputs have `size` rows, and a signature's types and shapes."""
-    if not outputs or any(x.shape[:1] != (size,) for x in outputs.values()):
-        return False
-    sizes: dict[str, int] = {}
-    for name, dimensions in expected.items():
-        array = outputs.get(name)
-        if array is None or array.ndim > len(dimensions):
-            return False
-        # Lists of JSON show neither the type nor the dimensions below an empty one.
-        numbers = array.dtype != object
-        typed = array.ndim == len(dimensions) and numbers == holds_numbers(name)
-        if array.size and not typed:
-            return False
-        for dimension, length in zip(dimensions, array.shape, strict=False):
-            if sizes.setdefault(dimension, length) != length:
-                return False
-    return True
+# === Transports ===
+class _GRPC:
+    """PredictionService over gRPC."""
+
+    def __init__(self, address, credentials):
+        need_packages("gRPC", "serving", "grpc", "tensorflow_serving")
+        import grpc
+        from tensorflow_serving.apis import prediction_service_pb2_grpc
+
+        options = [
+            ("grpc.max_receive_message_length", MAX_ANSWER_BYTES),
+            # The limit is for received bytes; compressed, they may hide gigabytes.
+            ("grpc.compression_enabled_algorithms_bitset", 1),
+            ("grpc.per_message_decompression", 0),
+            # Spreads requests over several servers behind one name.
+            ("grpc.lb_policy_name", "round_robin"),
+            # The defaults are a second or more, in which each retry fails unsent.
+            ("grpc.initial_reconnect_backoff_ms", 100),
+            ("grpc.max_reconnect_backoff_ms", 1000),
+        ]
+        if credentials is None:
+            channel = grpc.insecure_channel(address, options)
+        else:
+            channel = grpc.secure_channel(address, credentials, options)
+        self.close = channel.close
+        self._stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
+
+    def predict(self, spec, inputs, timeout):
+        """Returns the outputs that a ModelSpec's fields ask for, within some seconds.
+
+        Bad answers are a ServingError, or a ValueError where they cannot be read.
+        """
+        import grpc
+        from google.protobuf import json_format
+        from tensorflow_serving.apis import predict_pb2
+
+        request = predict_pb2.PredictRequest()
+        json_format.ParseDict(spec, request.model_spec)
+        for name, values in inputs.items():
+            write_tensor(np.array(values, object), request.inputs[name])
+        try:
+            answer = self._stub.Predict(request, timeout=timeout)
+        except grpc.RpcError as error:
+            code, details = error.code().name, error.details() or ""
+            # Ray's for a replica that died or is lost. Models only read, so the request
+            # can be sent again.
+            lost = code == "INTERNAL" and details.startswith("The actor ")
+            raise ServingError("UNAVAILABLE" if lost else code, details) from None
+        return {name: read_tensor(tensor) for name, tensor in answer.outputs.items()}
 
 
+class _REST:
+    """The REST API at a URL, with tensors in columns."""
+
+    def __init__(self, address):
+        import httpx2
+
+        # Compression would hide the size. The timeouts of httpx2 are for each wait, of
+        # which a server may cause many.
+        headers = {"Accept-Encoding": "identity", "Content-Type": "application/json"}
+        self._client = httpx2.AsyncClient(headers=headers, timeout=None)
+        self._loop = _loop(os.getpid())
+        self._url = f"{address.rstrip('/')}/v1/models/"
+
+    def close(self):
+        asyncio.run_coroutine_threadsafe(self._client.aclose(), self._loop)
+
+    def predict(self, spec, inputs, timeout):
+        """As `_GRPC.predict`."""
+        import httpx2
+
+        version = f"/versions/{spec['version']}" if "version" in spec else ""
+        url = f"{self._url}{spec['name']}{version}:predict"
+        body = {"signature_name": spec["signature_name"], "inputs": inputs}
+        encode = lambda image: {"b64": base64.b64encode(image).decode()}  # noqa: E731
+        content = json.dumps(body, ensure_ascii=False, default=encode).encode()
+        post = self._post(url, content, timeout)
+        try:
+            status, found = asyncio.run_coroutine_threadsafe(post, self._loop).result()
+        except TimeoutError:
+            raise ServingError("DEADLINE_EXCEEDED", "no answer in time") from None
+        except httpx2.TransportError as error:
+            raise ServingError("UNAVAILABLE", str(error)) from None
+        return read_body(status, found)
+
+    async def _post(self, url, content, timeout):
+        """Returns the status and body of an answer, which is read within bounds."""
+        body = bytearray()
+        stream = self._client.stream("POST", url, content=content)
+        async with asyncio.timeout(timeout), stream as answer:
+            async for piece in answer.aiter_raw():
+                body += piece
+                if len(body) > MAX_ANSWER_BYTES:
+                    text = f"expected at most {MAX_ANSWER_BYTES:,} bytes, received more"
+                    raise ServingError("RESOURCE_EXHAUSTED", text)
+        return answer.status_code, bytes(body)
+
+
+@functools.cache
+def _loop(process):
+    """Returns the event loop of a process's REST clients, which runs in a thread."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    return loop
+
+
+# === Results ===
 def _log_probability(row):
     return float(row["log_probability"])
 
 
-def _several(row):
-    """Returns the hypotheses that there are, pairs of text and score."""
-    pairs = zip(row["translations"], map(float, row["scores"]), strict=True)
-    found = [(x, y) for x, y in pairs if math.isfinite(y) and y > NO_SCORE]
+def _hypotheses(texts, scores):
+    """Returns the pairs of text and score that there are."""
+    pairs = zip(texts, map(float, scores), strict=True)
+    found = [(text, score) for text, score in pairs if score > NO_SCORE]  # no NaN
     if not found:
-        raise ValueError("found no text: its model's numbers are not finite")
+        text = "there is no text: the model's numbers are not finite"
+        raise ServingError("INTERNAL", text)
     return found
+
+
+def _several(row):
+    return _hypotheses(row["translations"], row["scores"])
 
 
 def _best(row):
     text = row["translation" if "translation" in row else "caption"]
-    return _several({"translations": [text], "scores": [row["score"]]})[0][0]
+    return _hypotheses([text], [row["score"]])[0][0]
 
 
 def _aligned(row):
@@ -308,7 +387,8 @@ def _aligned(row):
 def _tagged(row):
     words, tags = _filled(row["words"]), _filled(row["tags"])
     if len(words) != len(tags):
-        raise ValueError(f"gave {len(tags)} tags to {len(words)} words")
+        text = f"there are {len(tags)} tags of {len(words)} words"
+        raise ServingError("INTERNAL", text)
     return list(zip(words, tags, strict=True))
 
 

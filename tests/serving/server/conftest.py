@@ -2,9 +2,9 @@
 
 import pytest
 
-from zoo.serving.protocol import DEFAULT, SIGNATURES
+from zoo.serving.protocol import DEFAULT, SIGNATURES, ServingError
 from zoo.serving.runtime import onnx
-from zoo.serving.server.served_model import Refusal, ServedModel, run_together
+from zoo.serving.server.served_model import ServedModel, run_together
 
 
 class FakeModel(ServedModel):
@@ -33,7 +33,7 @@ class FakeModel(ServedModel):
 async def run(request):
     """Runs a request by itself, in the place of Ray's batches."""
     [result] = run_together([request])
-    if isinstance(result, Refusal):
+    if isinstance(result, ServingError):
         raise result
     return result
 

@@ -8,8 +8,8 @@ from google.protobuf import json_format  # noqa: E402
 from tensorflow_serving.apis import predict_pb2  # noqa: E402
 
 from tests.serving.server.conftest import run  # noqa: E402
+from zoo.serving.protocol import ServingError  # noqa: E402
 from zoo.serving.server.predict import answer_grpc  # noqa: E402
-from zoo.serving.server.served_model import Refusal  # noqa: E402
 
 pytestmark = pytest.mark.backend_free
 
@@ -22,8 +22,8 @@ def ask(model):
         data = request if isinstance(request, bytes) else request.SerializeToString()
         try:
             answer = asyncio.run(answer_grpc({"made": model}, run, data))
-        except Refusal as refusal:
-            return refusal.code, str(refusal)
+        except ServingError as error:
+            return error.code, error.details
         return type(answer).FromString(answer.SerializeToString())
 
     return ask
@@ -73,19 +73,20 @@ def test_tensors_as_tensorflow_reads_them(ask):
         (b"\xff", "INVALID_ARGUMENT", "Predict: "),
         (predict().SerializeToString()[:-1], "INVALID_ARGUMENT", "Predict: "),
         (bytes(8 * 2**20 + 1), "RESOURCE_EXHAUSTED", "received 8,388,609"),
-        (b"", "NOT_FOUND", "the models are ['made'], received ''"),
+        (b"", "NOT_FOUND", "the models are ['made 2'], received ''"),
         # Names come first: nothing of other inputs is read.
         ({"inputs": ["text", "x"], "dtype": 1}, "INVALID_ARGUMENT", "['text', 'x']"),
-        ({"dtype": 1}, "INVALID_ARGUMENT", "received the type 1 of the shape [2]"),
-        ({"shape": []}, "INVALID_ARGUMENT", "of the shape []"),
-        ({"shape": [2, 1]}, "INVALID_ARGUMENT", "of the shape [2, 1]"),
-        ({"shape": [-1]}, "INVALID_ARGUMENT", "of the shape [-1]"),
-        ({"shape": [3]}, "INVALID_ARGUMENT", "of the shape [3]"),
-        ({"shape": [2**62]}, "INVALID_ARGUMENT", "with 2 strings"),
+        ({"dtype": 1}, "INVALID_ARGUMENT", "[2], received 0"),
+        ({"shape": []}, "INVALID_ARGUMENT", "the shape [], received 2"),
+        ({"shape": [2, 1]}, "INVALID_ARGUMENT", "text[0] must be a str"),
+        ({"shape": [-1]}, "INVALID_ARGUMENT", "the shape [-1]"),
+        ({"shape": [3]}, "INVALID_ARGUMENT", "the shape [3]"),
+        ({"shape": [2**62]}, "INVALID_ARGUMENT", "received 2"),
+        ({"texts": [b"a"], "shape": []}, "INVALID_ARGUMENT", "must be a list"),
         ({"texts": [b"a"] * 513}, "INVALID_ARGUMENT", "512, received {'text': 513}"),
         ({"signature_name": "x"}, "INVALID_ARGUMENT", "received 'x'"),
-        ({"version": 7}, "NOT_FOUND", "the version 2, received 7"),
-        ({"version": 0}, "NOT_FOUND", "received 0"),
+        ({"version": 7}, "NOT_FOUND", "version 7"),
+        ({"version": 0}, "NOT_FOUND", "version 0"),
         ({"signature_name": "fail"}, "INTERNAL", "no translation today"),
     ],
     ids=lambda value: str(value)[:30],

@@ -8,12 +8,8 @@ import pytest
 from tests.serving.conftest import needs_tensorflow
 from tests.serving.writers import check_writer
 from zoo.serving import runtime
-from zoo.serving.server.served_model import (
-    Refusal,
-    ServedModel,
-    run_together,
-    stack,
-)
+from zoo.serving.protocol import ServingError
+from zoo.serving.server.served_model import ServedModel, run_together, stack
 
 TEXTS = ["A dog runs.", "qwxz 日本 dog", "Two men sit at a table.", ""]
 GIVEN = ["a brown dog", "", "er rennt."]
@@ -52,7 +48,7 @@ def test_one_request_does_not_spoil_another(model):
     first, bad, last = run_together(requests)
     assert (first["translation"], last["translation"]) == (["A"], ["C"])
     assert bad.code == "INTERNAL"
-    with pytest.raises(Refusal, match="equally many rows"):
+    with pytest.raises(ServingError, match="equally many rows"):
         model.request("score", {"source": ["a"], "target": []})
 
 
@@ -80,7 +76,7 @@ def answer(model, signature, *values):
     names = model.signature(signature).inputs
     request = model.request(signature, dict(zip(names, values, strict=True)))
     [found] = run_together([request])
-    if isinstance(found, Refusal):
+    if isinstance(found, ServingError):
         raise found
     return found
 
@@ -99,7 +95,7 @@ def test_onnx_answers_as_keras(export, onnx):
     task, _ = export("luong_local")
     ask = lambda name, *values: answer(onnx, name, *values)  # noqa: E731
     check_writer(task, ask, TEXTS, TEXTS, ["Ein Hund rennt.", ""], 5, 5, TOLERANCES)
-    with pytest.raises(Refusal, match="must not be blank"):
+    with pytest.raises(ServingError, match="must not be blank"):
         ask("score", ["a", ""], ["b", "c"])
     check_nothing(onnx)
     with pytest.warns(UserWarning, match="were cut"):

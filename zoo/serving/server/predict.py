@@ -4,7 +4,6 @@ https://www.tensorflow.org/tfx/serving/api_rest; what it leaves open is as in th
 server's own code (`json_tensor.cc`, `http_rest_api_handler.cc`).
 """
 
-import base64
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -12,16 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from zoo.serving.protocol import CODES, STRING, write_tensor
+from zoo.serving.protocol import CODES, ServingError, read_tensor, write_tensor
 from zoo.serving.server.served_model import (
     MAX_REQUEST_BYTES,
     Inputs,
-    Refusal,
     Request,
     ServedModel,
     invalid,
 )
-from zoo.strings import describe, replace_surrogates
+from zoo.strings import check_texts, describe, replace_surrogates
 
 # gRPC code -> HTTP status; of two, the usual one.
 STATUSES = {code: status for status, code in CODES.items()}
@@ -35,41 +33,22 @@ Run = Callable[[Request], Awaitable[dict[str, np.ndarray]]]
 
 def find_model(models: Models, name: str, version: int | None) -> ServedModel:
     """Returns a model by its name and version, or refuses the request."""
-    if name not in models:
-        text = f"the models are {sorted(models)}, received {describe(name)}"
-        raise Refusal("NOT_FOUND", text)
-    model = models[name]
-    if version not in (None, model.version):
-        text = f"{name} has the version {model.version}, received {version}"
-        raise Refusal("NOT_FOUND", text)
+    model = models.get(name)
+    if model is None or version not in (None, model.version):
+        served = [f"{model.name} {model.version}" for model in models.values()]
+        text = f"the models are {served}, received {describe(name)}, version {version}"
+        raise ServingError("NOT_FOUND", text)
     return model
 
 
 def read_texts(values: Any, name: str) -> list[str]:
-    """Returns the texts of an input.
-
-    Each may be a str, bytes or `{"b64": …}`. Bytes that are not UTF-8 become U+FFFD.
-    """
+    """Returns the texts of an input, a list of str, or refuses the request."""
     if not isinstance(values, list):
         raise invalid(f"{name} must be a list, received {describe(values)}")
-    return [_text(value, f"{name}[{place}]") for place, value in enumerate(values)]
-
-
-def _text(given, name):
-    value = given
-    if _has(given, ["b64"]) and isinstance(given["b64"], str):
-        try:
-            value = base64.b64decode(given["b64"], validate=True)
-        except ValueError:
-            raise invalid(f"{name} is not base64") from None
-    value = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-    if not isinstance(value, str):
-        raise invalid(f"{name} must be a string, received {describe(given)}")
-    return replace_surrogates(value)
-
-
-def _has(value, names):
-    return isinstance(value, dict) and set(value) == set(names)
+    try:
+        return [replace_surrogates(text) for text in check_texts(values, name)]
+    except (TypeError, RecursionError) as error:
+        raise invalid(str(error)) from None
 
 
 # === REST ===
@@ -87,8 +66,8 @@ async def answer_rest(
     """
     try:
         return 200, await _answer(models, run, method, path, body)
-    except Refusal as refusal:
-        return STATUSES[refusal.code], {"error": str(refusal)}
+    except ServingError as error:
+        return STATUSES[error.code], {"error": error.details}
 
 
 async def _answer(models, run, method, path, body):
@@ -114,6 +93,10 @@ async def _answer(models, run, method, path, body):
     inputs = read_inputs(request, model.signature(name).inputs)
     outputs = await run(model.request(name, inputs))
     return write_outputs(outputs, rows="instances" in request)
+
+
+def _has(value, names):
+    return isinstance(value, dict) and set(value) == set(names)
 
 
 def read_inputs(request: dict[str, Any], names: Sequence[str]) -> Inputs:
@@ -160,7 +143,7 @@ async def answer_grpc(models: Models, run: Run, data: bytes) -> Any:
 
     if len(data) > MAX_REQUEST_BYTES:
         text = f"a request may have {MAX_REQUEST_BYTES:,} bytes"
-        raise Refusal("RESOURCE_EXHAUSTED", f"{text}, received {len(data):,}")
+        raise ServingError("RESOURCE_EXHAUSTED", f"{text}, received {len(data):,}")
     try:
         request = predict_pb2.PredictRequest.FromString(data)
     except DecodeError as error:
@@ -182,15 +165,8 @@ async def answer_grpc(models: Models, run: Run, data: bytes) -> Any:
 
 
 def _read_tensor(tensor, name):
-    """Returns the texts of a TensorProto of strings, `(B,)`; see `read_texts`."""
-    sizes = [dim.size for dim in tensor.tensor_shape.dim]
-    values = list(tensor.string_val)
-    # TensorFlow repeats the last value for those that are left out. Here that would
-    # make a request of 8 MB one of gigabytes.
-    whole = sizes == [len(values)] and not tensor.tensor_shape.unknown_rank
-    if tensor.dtype != STRING or tensor.tensor_content or not whole:
-        raise invalid(
-            f"{name} must be a tensor of strings (B,), received the type "
-            f"{tensor.dtype} of the shape {describe(sizes)} with {len(values)} strings",
-        )
-    return read_texts(values, name)
+    try:
+        array = read_tensor(tensor)
+    except ValueError as error:
+        raise invalid(f"{name}: {error}") from None
+    return read_texts(array.tolist(), name)

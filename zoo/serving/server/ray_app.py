@@ -14,11 +14,10 @@ from starlette.requests import Request as HTTPRequest
 from starlette.responses import JSONResponse
 
 from zoo.backend import quiet_start
-from zoo.serving.protocol import MAX_ROWS
+from zoo.serving.protocol import MAX_ROWS, ServingError
 from zoo.serving.server.predict import answer_grpc, answer_rest
 from zoo.serving.server.served_model import (
     MAX_REQUEST_BYTES,
-    Refusal,
     Request,
     ServedModel,
     run_together,
@@ -85,7 +84,7 @@ class Replica:
     async def _run(self, request: Request) -> Any:
         """Runs a request with others that wait."""
         result: Any = await self._batch(request)
-        if isinstance(result, Refusal):
+        if isinstance(result, ServingError):
             raise result
         return result
 
@@ -115,7 +114,8 @@ class Replica:
         """Answers a PredictRequest."""
         try:
             return await answer_grpc(self._models, self._run, data)
-        except Refusal as refusal:
-            grpc_context.set_code(getattr(grpc.StatusCode, refusal.code))
-            grpc_context.set_details(str(refusal))
+        except ServingError as error:
+            grpc_context.set_code(getattr(grpc.StatusCode, error.code))
+            # It becomes a header, of which clients take 8 KiB.
+            grpc_context.set_details(error.details[:500])
         return Empty()

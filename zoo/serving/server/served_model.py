@@ -14,9 +14,10 @@ from zoo.serving.protocol import (
     DEFAULT,
     MAX_ROWS,
     NO_SCORE,
+    NUMBERS,
     SIGNATURES,
+    ServingError,
     SignatureSpec,
-    holds_numbers,
 )
 from zoo.serving.runtime import onnx
 from zoo.strings import describe
@@ -27,18 +28,9 @@ BEAM_SIZE = 5
 Inputs = dict[str, list[str]]
 
 
-class Refusal(Exception):
-    """A request that is not answered: gRPC's name of the error, and the reason."""
-
-    def __init__(self, code: str, message: str) -> None:
-        # gRPC writes it into a header, of which clients take 8 KiB.
-        super().__init__(message[:500])
-        self.code = code
-
-
-def invalid(message: str) -> Refusal:
-    """Returns the refusal of a request that is wrong in itself."""
-    return Refusal("INVALID_ARGUMENT", message)
+def invalid(message: str) -> ServingError:
+    """Returns the error of a request that is wrong in itself."""
+    return ServingError("INVALID_ARGUMENT", message)
 
 
 class ServedModel:
@@ -136,10 +128,10 @@ def _run(group):
     except Exception as error:
         if len(group) > 1:
             return [result for request in group for result in _run([request])]
-        if isinstance(error, Refusal):
+        if isinstance(error, ServingError):
             return [error]
         logger.exception("%s: %s failed", model.name, signature)
-        return [Refusal("INTERNAL", f"{type(error).__name__}: {error}")]
+        return [ServingError("INTERNAL", f"{type(error).__name__}: {error}")]
     for request in group:
         rows = slice(start, start + request.rows)
         results.append({key: stack(outputs[key][rows], key, names) for key in names})
@@ -152,12 +144,11 @@ def stack(rows: Any, name: str, outputs: Mapping[str, str]) -> np.ndarray:
 
     Texts are str objects, numbers float32.
     """
-    number = holds_numbers(name)
-    dtype: Any = "float32" if number else object
+    dtype, padding = ("float32", 0) if name in NUMBERS else (object, "")
     arrays = [np.asarray(row, dtype) for row in rows]
     shape = np.max([array.shape for array in arrays], axis=0, initial=0)
     sizes = np.broadcast_to(shape, len(outputs[name]) - 1).astype(int)
-    result = np.full((len(arrays), *sizes), 0 if number else "", dtype)
+    result = np.full((len(arrays), *sizes), padding, dtype)
     for place, array in enumerate(arrays):
         part: Any = (place, *map(slice, array.shape))
         result[part] = array if array.ndim else array.item()
