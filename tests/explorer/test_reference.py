@@ -12,7 +12,7 @@ from tests.explorer.node import EXPLORER, need_node
 from zoo.decoding.beam_state import LOW, candidates, extend, step
 from zoo.presets import find
 from zoo.serving.runtime.arrays import ArraySearch, log_sum_exp
-from zoo.serving.runtime.onnx import Pieces
+from zoo.serving.runtime.pieces import Pieces
 from zoo.text import train_tokenizer
 from zoo.text.rows import pad_rows
 

@@ -13,7 +13,7 @@ import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zoo.serving.runtime.onnx import Pieces
+from zoo.serving.runtime.pieces import Pieces
 from zoo.text import Tokenizer, train_tokenizer
 
 pytestmark = pytest.mark.once
