@@ -8,10 +8,9 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from zoo.checks import one_of
 from zoo.data.lines import CorpusError, tidy
 from zoo.data.own.kinds import KINDS, Kind
-from zoo.data.own.text_rows import UNKNOWN, Source, as_files, find, find_split
+from zoo.data.own.text_rows import Reader, Source
 from zoo.strings import counted
 from zoo.text.word_splitting import UNSPACED
 
@@ -138,13 +137,15 @@ def read(
         >>> list(own.train), list(own.valid), own.test
         ([('one', 'eins')], [('two', 'zwei')], None)
     """
-    found, languages = _checked(kind, languages)
-    sources = _find_sets(found, train, (valid, test), columns, languages)
-    codes = _languages(sources["train"], languages)
-    report = list[str]()
-    items = {
-        s: _read_items(found, several, s, report) for s, several in sources.items()
-    }
+    reader = Reader(kind, columns, languages)
+    sources = {"train": reader.find(train, "train")}
+    for split, data in (("valid", valid), ("test", test)):
+        if data is None:
+            data = reader.beside(train, split)
+        if data is not None:
+            sources[split] = reader.find(data, split)
+    found, codes, report = reader.kind, reader.codes(sources["train"]), list[str]()
+    items = {s: _read_items(found, x, s, report) for s, x in sources.items()}
     if "valid" not in items:
         items["train"], items["valid"] = _hold_out(found, items["train"], seed, report)
     report += _overlaps(found, items)
@@ -182,44 +183,10 @@ def read_test(
     Raises:
         CorpusError, TypeError: as `read`.
     """
-    found, languages = _checked(kind, languages)
-    sources = find(found, data, "test", columns, languages)
-    items = _read_items(found, sources, "test", [] if report is None else report)
-    return found.build(items, items, "test", _languages(sources, languages))
-
-
-def _checked(kind, languages):
-    """Returns a kind by its name, and the languages, which pairs alone have."""
-    languages = languages if kind == "pairs" else None
-    if languages is not None and len(languages) != 2:
-        raise CorpusError(f"languages should be two codes, received {languages!r}")
-    return KINDS[one_of("kind", kind, KINDS)], languages
-
-
-def _find_sets(kind, train, others, columns, languages):
-    """The sources of each set; of one that is None, beside the training text."""
-    sources = {"train": find(kind, train, "train", columns, languages)}
-    for split, data in zip(("valid", "test"), others, strict=True):
-        if data is None:
-            data = _beside(train, split, kind, languages)
-        if data is not None:
-            sources[split] = find(kind, data, split, columns, languages)
-    return sources
-
-
-def _beside(train, split, kind, languages):
-    """The files of a split in the folders of the training text."""
-    folders = [paths[0] for paths in as_files(train) or () if paths[0].is_dir()]
-    found = (find_split(folder, split, kind, languages) for folder in folders)
-    return list(filter(None, found)) or None
-
-
-def _languages(
-    sources: Sequence[Source], given: Sequence[str] | None
-) -> tuple[str, str]:
-    """Codes of source and target: those given, or the first file's."""
-    codes = given or sources[0].languages
-    return (codes[0], codes[1]) if len(codes) == 2 else (UNKNOWN, UNKNOWN)
+    reader = Reader(kind, columns, languages)
+    sources, report = reader.find(data, "test"), [] if report is None else report
+    items = _read_items(reader.kind, sources, "test", report)
+    return reader.kind.build(items, items, "test", reader.codes(sources))
 
 
 def _identity(kind, *sets):
@@ -238,8 +205,7 @@ def _read_items(
     """Returns the items of a set, cleaned; adds to a report."""
     found = list[tuple[Any, ...]]()
     for source in sources:
-        before, left_out = len(found), dict[str, list[Any]]()
-        count = 0
+        before, count, left_out = len(found), 0, dict[str, list[Any]]()
         for item, remark, number in _clean(kind, source, split):
             count += 1
             if item is not None:

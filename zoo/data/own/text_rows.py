@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from zoo.checks import one_of
 from zoo.data.lines import (
     CorpusError,
     aligned_lines,
@@ -16,7 +17,7 @@ from zoo.data.lines import (
     paragraphs,
     read_lines,
 )
-from zoo.data.own.kinds import KINDS, Kind, as_list
+from zoo.data.own.kinds import KINDS, as_list
 from zoo.data.text_sets import Pairs, columns_of
 from zoo.strings import describe
 
@@ -37,26 +38,182 @@ class Source(NamedTuple):
     unit: str = "line"  # what the numbers of rows count
 
 
-def find(
-    kind: Kind,
-    data: Any,
-    split: str,
-    columns: Sequence[Any] | None,
-    languages: Sequence[str] | None,
-) -> list[Source]:
-    """Returns the places of one set: of paths or Python data. No row is read yet."""
-    files = as_files(data)
-    if files is None:
-        return [_python_source(kind, data, columns, languages)]
-    found = []
-    for paths in files:
-        if len(paths) == 1 and paths[0].is_dir():
-            folder = paths[0]
-            paths = find_split(folder, split, kind, languages) or ()
+class Reader:
+    """Finds texts of a kind.
+
+    Args:
+        kind: the kind's name.
+        columns: the columns of tables that were chosen, if any.
+        languages: codes of source and target, if they are given.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        columns: Sequence[Any] | None,
+        languages: Sequence[str] | None,
+    ) -> None:
+        self.kind = KINDS[one_of("kind", kind, KINDS)]
+        self.columns, self.pairs = columns, kind == "pairs"
+        languages = languages if self.pairs else None
+        if languages is not None and len(languages) != 2:
+            raise CorpusError(f"languages should be two codes, received {languages!r}")
+        self.languages = languages
+        # The names that columns, or suffixes of files, may have.
+        self.names = [*filter(None, [languages]), *self.kind.columns]
+
+    def find(self, data: Any, split: str) -> list[Source]:
+        """Returns the places of a set: of paths or Python data. No row is read yet."""
+        files = as_files(data)
+        if files is None:
+            return [self._python_source(data)]
+        found = []
+        for paths in files:
+            if len(paths) == 1 and paths[0].is_dir():
+                folder = paths[0]
+                paths = self._files_of_split(folder, split)
+                if not paths:
+                    raise CorpusError(f"{folder} has no file named {split}")
+            found.append(self._file_source(paths))
+        return found
+
+    def beside(self, data: Any, split: str) -> list[tuple[Path, ...]] | None:
+        """Returns a split's files in the folders among data, if there are any."""
+        folders = [paths[0] for paths in as_files(data) or () if paths[0].is_dir()]
+        found = (self._files_of_split(folder, split) for folder in folders)
+        return list(filter(None, found)) or None
+
+    def codes(self, sources: Sequence[Source]) -> tuple[str, str]:
+        """Returns the codes of source and target: those given, or the first place's."""
+        codes = self.languages or sources[0].languages
+        return (codes[0], codes[1]) if len(codes) == 2 else (UNKNOWN, UNKNOWN)
+
+    def _files_of_split(self, folder, split):
+        """A split's files in a folder: `train.tsv`, or `train.en` and `train.de`."""
+        for stem in (split, *STEMS[split]):
+            paths = sorted(p for p in folder.iterdir() if _unpacked(p).stem == stem)
             if not paths:
-                raise CorpusError(f"{folder} has no file named {split}")
-        found.append(_file_source(kind, paths, columns, languages))
-    return found
+                continue
+            found = {_unpacked(path).suffix[1:]: path for path in paths}
+            for sides in self.names if self.pairs else ():
+                if {*sides} <= {*found}:
+                    return tuple(found[side] for side in sides)
+            single = [p for p in paths if not self.pairs or _suffix(p) in TABLES]
+            if len(single) != 1:
+                raise CorpusError(
+                    f"{folder} should have one file for {split}, or two that end in "
+                    f"the languages given, received {', '.join(p.name for p in paths)}"
+                )
+            return (single[0],)
+        return ()
+
+    # === Files ===
+    def _file_source(self, paths):
+        kind, place, most = self.kind, " and ".join(map(str, paths)), 1 + self.pairs
+        if len(paths) > most or len({*paths}) < len(paths):
+            raise CorpusError(
+                f"{kind.unit}s should be in {most} file{'s or one' * self.pairs}, "
+                f"received {len(paths)}: {place}"
+            )
+        for path in paths:
+            if not path.is_file():
+                raise CorpusError(f"{path} does not exist, or is no file")
+        path, suffix = paths[0], _suffix(paths[0])
+        if len(paths) > 1:
+            codes = _codes(_unpacked(path).suffix[1:] for path in paths)
+            return self._plain(place, enumerate(aligned_lines(*paths), 1), codes)
+        if kind is KINDS["tagged"] and suffix == ".conllu":
+            rows = ((number, row) for number, *row in conllu_sentences(path))
+            return self._plain(place, rows)
+        if kind is KINDS["tagged"] and suffix != ".jsonl":
+            return Source(place, _tagged_rows(path, self.columns or (1, 2)))
+        if kind is KINDS["sentences"] and not self.columns and suffix not in TABLES:
+            return Source(place, enumerate(([line] for line in read_lines(path)), 1))
+        if suffix == ".jsonl":
+            rows = _records(f"{place}, line", _json(path))
+            return self._table(place, rows, named=True)
+        return self._table(place, _csv(path) if suffix == ".csv" else _tsv(path))
+
+    def _plain(self, place, rows, codes=(), unit="line"):
+        """The source of rows of which no columns can be chosen."""
+        if self.columns:
+            raise CorpusError(
+                f"columns are those of a table, received {_joined(self.columns)} for "
+                f"{place}"
+            )
+        return Source(place, rows, codes, unit)
+
+    def _table(self, place, rows, named=False):
+        """The source of a table whose first row has names, unless columns are numbers.
+
+        `named`: whether it has names in any case.
+        """
+        first, columns = next(rows, None), self.columns
+        if first is None:
+            raise CorpusError(f"{place} is empty")
+        names = first[1]
+        if not named and columns and all(str(c).isdecimal() for c in columns):
+            rows = itertools.chain([first], rows)
+            names, columns = list(range(1, len(names) + 1)), list(map(int, columns))
+        chosen = self._choose(place, names, columns)
+        places = [names.index(column) for column in chosen]
+
+        def cells():
+            for number, row in rows:
+                if len(row) != len(names):
+                    raise CorpusError(
+                        f"{place}, line {number:,} should have {len(names)} columns "
+                        f"like the first, received {len(row)}: {str(row)[:60]}"
+                    )
+                yield number, [row[place] for place in places]
+
+        return Source(place, cells(), _codes(chosen))
+
+    def _choose(self, place, names, columns):
+        """The columns of a table: those given, or those with a kind's names."""
+        wanted, count = [columns] if columns else self.names, len(self.kind.columns[0])
+        for chosen in wanted:
+            fits = len({*chosen}) == count
+            if fits and all(names.count(name) == 1 for name in chosen):
+                return list(chosen)
+        raise CorpusError(
+            f"{place} should have the columns {' or '.join(map(_joined, wanted))}; it "
+            f"has {_joined(names)[:200]}. Choose {count} (--columns, columns=): names, "
+            "or numbers if the first line is a row"
+        )
+
+    # === Python data ===
+    def _python_source(self, data):
+        codes, width = (), len(self.kind.columns[0])
+        if isinstance(data, Pairs):
+            codes = data.source_language, data.target_language
+        data = columns_of(data)
+        if isinstance(data, (list, tuple)) and data and isinstance(data[0], Mapping):
+            rows = _records("row", enumerate(data))
+            return self._table("the data", rows, named=True)._replace(unit="row")
+        names = data if isinstance(data, Mapping) else getattr(data, "columns", None)
+        names = getattr(data, "column_names", names)  # Hugging Face's
+        if names is not None:
+            chosen = self._choose("the table", list(names), self.columns)
+            rows = enumerate(_zipped([data[name] for name in chosen]))
+            return Source("the data", rows, _codes(chosen), "row")
+        if width == 1:
+            rows = _zipped([data])
+        elif isinstance(data, tuple) and len(data) == width:
+            rows = _zipped(data)
+        else:
+            rows = self._checked(data, width)
+        return self._plain("the data", enumerate(rows), codes, "row")
+
+    def _checked(self, data, width):
+        for row in data if isinstance(data, (list, tuple)) and data else [data]:
+            if not isinstance(row, (list, tuple)) or len(row) != width:
+                raise TypeError(
+                    f"{self.kind.unit}s must be paths, a tuple of {width} lists, a "
+                    "list of tuples, or a table with the columns "
+                    f"{_joined(self.kind.columns[0])}. Received: {describe(row)}"
+                )
+            yield row
 
 
 def as_files(data: Any) -> list[tuple[Path, ...]] | None:
@@ -76,29 +233,6 @@ def as_files(data: Any) -> list[tuple[Path, ...]] | None:
     return items if named else None
 
 
-def find_split(
-    folder: Path, split: str, kind: Kind, languages: Sequence[str] | None
-) -> tuple[Path, ...] | None:
-    """Finds a split's files in a folder: `train.tsv`, or `train.en` and `train.de`."""
-    for stem in (split, *STEMS[split]):
-        paths = sorted(p for p in folder.iterdir() if _unpacked(p).stem == stem)
-        if not paths:
-            continue
-        found = {_unpacked(path).suffix[1:]: path for path in paths}
-        pairs = kind is KINDS["pairs"]
-        for sides in _known(kind, languages) if pairs else ():
-            if {*sides} <= {*found}:
-                return tuple(found[side] for side in sides)
-        single = [p for p in paths if _suffix(p) in TABLES] if pairs else paths
-        if len(single) != 1:
-            raise CorpusError(
-                f"{folder} should have one file for {split}, or two that end in the "
-                f"languages given, received {', '.join(p.name for p in paths)}"
-            )
-        return (single[0],)
-    return None
-
-
 def _unpacked(path):
     return path.with_suffix("") if path.suffix == ".gz" else path
 
@@ -113,43 +247,11 @@ def _codes(names):
     return [n if _LANGUAGE.fullmatch(n) else UNKNOWN for n in map(str, names)]
 
 
-# === Files ===
-def _file_source(kind, paths, columns, languages):
-    place, most = " and ".join(map(str, paths)), 1 + (kind is KINDS["pairs"])
-    if len(paths) > most or len({*paths}) < len(paths):
-        raise CorpusError(
-            f"{kind.unit}s should be in {most} file{'s or one' * (most > 1)}, received "
-            f"{len(paths)}: {place}"
-        )
-    for path in paths:
-        if not path.is_file():
-            raise CorpusError(f"{path} does not exist, or is no file")
-    path, suffix = paths[0], _suffix(paths[0])
-    if len(paths) > 1:
-        codes = _codes(_unpacked(path).suffix[1:] for path in paths)
-        return _plain(place, columns, enumerate(aligned_lines(*paths), 1), codes)
-    if kind is KINDS["tagged"] and suffix == ".conllu":
-        return _plain(place, columns, ((n, row) for n, *row in conllu_sentences(path)))
-    if kind is KINDS["tagged"] and suffix != ".jsonl":
-        return Source(place, _tagged_rows(path, columns or (1, 2)))
-    if kind is KINDS["sentences"] and not columns and suffix not in TABLES:
-        return Source(place, ((n, [row]) for n, row in enumerate(read_lines(path), 1)))
-    if suffix == ".jsonl":
-        rows = _records(f"{place}, line", _json(path))
-        return _table(kind, rows, columns, languages, place, named=True)
-    rows = _csv(path) if suffix == ".csv" else _tsv(path)
-    return _table(kind, rows, columns, languages, place)
+def _joined(names):
+    return ", ".join(map(str, names))
 
 
-def _plain(place, columns, rows, codes=(), unit="line"):
-    """The source of rows which are not those of a table, so that none can be chosen."""
-    if columns:
-        raise CorpusError(
-            f"columns are those of a table, received {_joined(columns)} for {place}"
-        )
-    return Source(place, rows, codes, unit)
-
-
+# === Rows ===
 def _tagged_rows(path, columns):
     """The words and tags of a file with a word a line, and empty ones between them."""
     if not all(str(column).isdecimal() and int(column) > 0 for column in columns):
@@ -172,31 +274,6 @@ def _tagged_rows(path, columns):
                 )
             rows.append([cells[place] for place in places])
         yield lines[0][0], list(zip(*rows, strict=True))
-
-
-# === Tables ===
-def _table(kind, rows, columns, languages, place, named=False):
-    """The source of a table whose first row has names, unless columns are numbers."""
-    first = next(rows, None)
-    if first is None:
-        raise CorpusError(f"{place} is empty")
-    names = first[1]
-    if not named and columns and all(str(c).isdecimal() for c in columns):
-        rows = itertools.chain([first], rows)
-        names, columns = list(range(1, len(names) + 1)), list(map(int, columns))
-    chosen = choose_columns(kind, names, columns, languages, place)
-    places = [names.index(column) for column in chosen]
-
-    def cells():
-        for number, row in rows:
-            if len(row) != len(names):
-                raise CorpusError(
-                    f"{place}, line {number:,} should have {len(names)} columns like "
-                    f"the first, received {len(row)}: {str(row)[:60]}"
-                )
-            yield number, [row[place] for place in places]
-
-    return Source(place, cells(), _codes(chosen))
 
 
 def _tsv(path):
@@ -248,75 +325,10 @@ def _records(place, records):
         yield number, [record.get(name) for name in names]
 
 
-def choose_columns(
-    kind: Kind,
-    names: Sequence[Any],
-    columns: Sequence[Any] | None,
-    languages: Sequence[str] | None,
-    place: Any,
-) -> list[Any]:
-    """Chooses the columns of a table: those given, or those with a kind's names."""
-    wanted = [columns] if columns else _known(kind, languages)
-    for chosen in wanted:
-        fits = len({*chosen}) == len(kind.columns[0])
-        if fits and all(names.count(name) == 1 for name in chosen):
-            return list(chosen)
-    raise CorpusError(
-        f"{place} should have the columns {' or '.join(map(_joined, wanted))}; it has "
-        f"{_joined(names)[:200]}. Choose {len(kind.columns[0])} (--columns, columns=): "
-        "names, or numbers if the first line is a row"
-    )
-
-
-def _known(kind, languages):
-    """The names that columns, or suffixes of files, may have."""
-    return [languages, *kind.columns] if languages else kind.columns
-
-
-def _joined(names):
-    return ", ".join(map(str, names))
-
-
-# === Python data ===
-def _python_source(kind, data, columns, languages):
-    codes = ()
-    if isinstance(data, Pairs):
-        codes = data.source_language, data.target_language
-    data, width = columns_of(data), len(kind.columns[0])
-    if isinstance(data, (list, tuple)) and data and isinstance(data[0], Mapping):
-        rows = _records("row", enumerate(data))
-        table = _table(kind, rows, columns, languages, "the data", named=True)
-        return table._replace(unit="row")
-    names = data if isinstance(data, Mapping) else getattr(data, "columns", None)
-    names = getattr(data, "column_names", names)  # Hugging Face's
-    if names is not None:
-        chosen = choose_columns(kind, list(names), columns, languages, "the table")
-        rows = _columns_rows([data[name] for name in chosen])
-        return Source("the data", enumerate(rows), _codes(chosen), "row")
-    if width == 1:
-        rows = _columns_rows([data])
-    elif isinstance(data, tuple) and len(data) == width:
-        rows = _columns_rows(data)
-    else:
-        rows = _checked_rows(kind, data, width)
-    return _plain("the data", columns, enumerate(rows), codes, "row")
-
-
-def _columns_rows(columns):
+def _zipped(columns):
     sides = list(map(as_list, columns))
     if len({*map(len, sides)}) > 1:
         raise CorpusError(
             f"columns should be equally long, received {_joined(map(len, sides))}"
         )
     return zip(*sides, strict=True)
-
-
-def _checked_rows(kind, data, width):
-    for row in data if isinstance(data, (list, tuple)) and data else [data]:
-        if not isinstance(row, (list, tuple)) or len(row) != width:
-            raise TypeError(
-                f"{kind.unit}s must be paths, a tuple of {width} lists, a list of "
-                f"tuples, or a table with the columns {_joined(kind.columns[0])}. "
-                f"Received: {describe(row)}"
-            )
-        yield row
