@@ -11,7 +11,6 @@ needed. At first all at once, which keeps a dozen cores busy:
 
 Then one after the other:
 
-- cuDNN's LSTM beside the loop;
 - training of Luong's model and the Transformer, small and of the papers' sizes: target
   tokens a second, and the share of the peak (`--peak` TFLOP/s: an H100's or H200's
   989 for dense bfloat16, by NVIDIA's data sheets);
@@ -179,7 +178,7 @@ def start_timings(parts, backends):
     """Starts all that is timed. Returns {name: process}; each warms up and waits."""
     small, paper = ("dry", "dry") if parts.dry else ("small", "paper")
     batch = {"batch_size": 4, "steps": 2} if parts.dry else {"batch_size": 128}
-    planned = [("cudnn", "cudnn", {"size": small})]
+    planned = []
     for model, size, precision in [
         ("luong", small, "mixed_bfloat16"),
         ("transformer", small, "mixed_bfloat16"),
@@ -220,7 +219,7 @@ def take_turns(parts, started, peak):
 # === The report ===
 
 TRAINING = ("training", "target tokens/s", "TFLOP/s", "of the peak", "ms plain", "MB")
-DECODING = ("decoding, and an LSTM layer", "seconds", "first call")
+DECODING = ("decoding", "seconds", "first call")
 LAYERS = ("layers", "the one that differs most, as shares of its largest value")
 
 

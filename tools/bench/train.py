@@ -1,4 +1,4 @@
-"""Measures training on CPU cores: zoo on each backend, other libraries, the limit.
+"""Measures training on CPU cores: zoo on each backend, other libraries.
 
     python -m tools.bench.train --work FOLDER --json FILE
 
@@ -8,7 +8,7 @@ a side, a bidirectional LSTM encoder of 2 x 128, an LSTM decoder of 256, embeddi
 trains with its own `fit`, each peer with its own command, in an environment of its own
 that is made in FOLDER once. All read the same words. What is counted is real target
 tokens, the end token included; padding is not. Of each run the beginning is left out,
-with all that is compiled in it. `tools/bench/workers/limit.py` says what the limit is.
+with all that is compiled in it.
 
 Variables that set threads or memory allocation are taken out of the environment: every
 system gets its own defaults.
@@ -18,7 +18,6 @@ import argparse
 import itertools
 import json
 import signal
-import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -45,7 +44,6 @@ class Measurements:
     Attributes:
         rates: system -> target tokens a second of each window.
         details: system -> the other facts of its last run.
-        limits: what `tools.bench.workers.limit` found, each time.
         runs: every run with its load, or its error.
     """
 
@@ -54,13 +52,15 @@ class Measurements:
         # zoo, peer, zoo, peer, …: a machine that slows down shows in both.
         names = itertools.zip_longest([f"zoo {x}" for x in args.backends], args.peers)
         self.rates = {name: [] for pair in names for name in pair if name}
-        self.details, self.limits, self.runs = {}, [], []
+        self.details, self.runs = {}, []
 
     def train(self, name):
         windows, load = self._peer(name) if name in peers.PEERS else self._zoo(name)
         if windows:
             self.rates[name] += windows
-            say(name, load, " ".join(f"{rate:,.0f}" for rate in windows))
+            text = " ".join(f"{rate:,.0f}" for rate in windows)
+            seconds = f"({load['seconds']:.0f} s){note(load)}"
+            print(f"{name:20} {text}  {seconds}", flush=True)
 
     def _zoo(self, name):
         options = {x: getattr(self.args, x) for x in ("model", "steps", "windows")}
@@ -80,15 +80,6 @@ class Measurements:
             self.details[name] = {"versions": peers.versions(work)}
         return found and found[1:], load
 
-    def limit(self, facts):
-        seconds = 0.2 if self.args.quick else 1.0
-        lengths = {side: facts[side] for side in ("source", "target")}
-        command = module("workers.limit", **lengths, seconds=seconds)
-        found, load = self._run("limit", command, {})
-        if found:
-            self.limits.append(found)
-            say("limit (luong)", load, f"{found['limit']:,.0f}")
-
     def _run(self, name, command, environment, read=last_object):
         found, load = self.bench.measure(name, command, environment, read)
         more = {"error": load} if found is None else load
@@ -96,20 +87,14 @@ class Measurements:
         return found, load
 
 
-def say(name, load, text):
-    print(f"{name:20} {text}  ({load['seconds']:.0f} s){note(load)}", flush=True)
-
-
-def rate_table(rates, limit=None):
+def rate_table(rates):
     """A table in Markdown: one row for each system, a column for each ratio.
 
     Args:
         rates: dict of system -> list of target tokens per second.
-        limit: target tokens per second, or None.
     """
     found = {name: summary(values) for name, values in rates.items()}
     others = {x: found[x]["median"] for x in peers.PEERS if found.get(x)}
-    others |= {"limit": limit} if limit else {}
     heads = ["system", "target tokens/s", "spread", *(f"/ {name}" for name in others)]
     rows = []
     for name, own in found.items():
@@ -123,23 +108,12 @@ def rate_table(rates, limit=None):
 
 
 def report(measured):
-    """Prints versions, the limit and the table."""
+    """Prints versions and the table."""
     for name, more in measured.details.items():
         versions = ", ".join(f"{k} {v}" for k, v in more["versions"].items())
         padding = f", {more['padding']:.1%} padding" if "padding" in more else ""
         print(f"{name}: {versions}{padding}")
-    limits, limit = measured.limits, None
-    if limits:
-        limit = statistics.median(found["limit"] for found in limits)
-        large = summary([rate / 1e9 for found in limits for rate in found["large"]])
-        own = statistics.median(found["limit_at_own_shapes"] for found in limits)
-        print(
-            f"limit: {limit:,.0f} target tokens/s = {large['median']:.0f} GFLOP/s "
-            f"({large['least']:.0f} – {large['most']:.0f}) / "
-            f"{limits[0]['operations_per_token'] / 1e6:.1f} MFLOP; "
-            f"{own:,.0f} with each product at the rate of its own shape"
-        )
-    print(rate_table(measured.rates, limit))
+    print(rate_table(measured.rates))
 
 
 def parse(argv):
@@ -149,8 +123,7 @@ def parse(argv):
     add_names(parser, "--backends", BACKENDS, "of zoo; or none")
     add_names(parser, "--peers", peers.PEERS, "or none")
     models = ("luong", "bahdanau", "transformer")
-    text = "zoo's; the limit is luong's work in each case"
-    parser.add_argument("--model", choices=models, default="luong", help=text)
+    parser.add_argument("--model", choices=models, default="luong", help="zoo's")
     parser.add_argument("--rounds", type=count, default=2, help="runs of each system")
     parser.add_argument("--windows", type=count, default=3, help="timed in each run")
     parser.add_argument("--steps", type=count, default=100, help="of a window")
@@ -182,16 +155,14 @@ def main(argv=None):
             args.peers.remove(name)
     measured = Measurements(bench, args)
     for _ in range(args.rounds):
-        measured.limit(facts)
         for name in measured.rates:
             measured.train(name)
-    measured.limit(facts)
     bench.print_load("after")
     report(measured)
     if args.json:
         found = {"processor": processor(), "cores": bench.cores, "data": facts}
         found |= {"arguments": {k: str(v) for k, v in vars(args).items()}}
-        found |= {k: getattr(measured, k) for k in "rates details limits runs".split()}
+        found |= {k: getattr(measured, k) for k in "rates details runs".split()}
         args.json.write_text(json.dumps(found, indent=2) + "\n")
     return 0 if all(measured.rates.values()) else 1
 

@@ -11,7 +11,6 @@ import json
 import math
 import sys
 import time
-import unittest.mock
 
 import keras
 import numpy as np
@@ -22,8 +21,6 @@ from tools.bench.gpu import READY
 from tools.bench.workers.train import Clock, Done
 from zoo import layers
 from zoo.decoding import BeamSearch, search_ids
-from zoo.layers.fast_loops import decoder_loop as cells
-from zoo.layers.fast_loops.cudnn import has_cudnn, run_lstm
 from zoo.models import Luong, LuongTranslator, Transformer, TransformerTranslator
 from zoo.training import PairBatches, compile_for_training, tune_process
 from zoo.training.fast.traced_steps import trace_steps
@@ -148,49 +145,6 @@ def differentiate(layer, inputs):
         found = [weight.value.grad for weight in weights]
     as_numpy = ops.convert_to_numpy
     return as_numpy(outputs), [as_numpy(ops.cast(x, "float32")) for x in found]
-
-
-# === cuDNN's LSTM beside the loop ===
-
-
-def of_cudnn(args):
-    """An LSTM over padded rows by both roads: times and the largest difference."""
-    rows, steps, units = (4, 5, 8) if args.size == "dry" else (128, 30, 512)
-    rng = np.random.default_rng(3)
-    inputs = ops.convert_to_tensor(rng.normal(size=(rows, steps, units)), "float32")
-    lengths = rng.integers(steps // 2, steps + 1, rows)
-    mask = ops.convert_to_tensor(np.arange(steps) < lengths[:, None])
-    cell = layers.LSTMCell(units)
-    cell.build(inputs.shape)
-    states = cell.get_initial_state(batch_size=rows)
-    calls, found, seconds = {}, {}, {}
-    for name, run in (("loop", loop), ("cuDNN", run_lstm)):
-        # Not of no arguments: JAX would compute constants while it compiles.
-        call = compiled(lambda *arrays, run=run: run(cell, *arrays)[0])
-        calls[name] = functools.partial(call, inputs, states, mask)
-        found[name] = ops.convert_to_numpy(calls[name]())
-    args.wait()
-    for name, call in calls.items():
-        seconds[name] = min(repeated(lambda: ops.convert_to_numpy(call()), 10)[2])  # noqa: B023
-    return {
-        "reached": bool(has_cudnn(cell, inputs)),
-        "difference": float(np.abs(found["loop"] - found["cuDNN"]).max()),
-        "seconds": seconds,
-    }
-
-
-def compiled(function):
-    if keras.backend.backend() != "jax":
-        return function
-    import jax
-
-    return jax.jit(function)
-
-
-def loop(*arguments):
-    """`run_cell` without cuDNN, which it takes by itself where there is a GPU."""
-    with unittest.mock.patch.object(cells, "has_cudnn", lambda *_: False):
-        return cells.run_cell(*arguments)
 
 
 # === Models ===
@@ -345,7 +299,6 @@ def memory():
 
 PARTS = {
     "layers": of_layers,
-    "cudnn": of_cudnn,
     "train": of_training,
     "decode": of_decoding,
     "tracing": of_tracing,
