@@ -42,7 +42,6 @@ class Arm:
 
     Attributes:
         words: what it is, for the page.
-        group: the heading that it stands under.
         recipe: function that makes its `Recipe`, whose scale `scale` is run.
         kind: "translator", "language model", "captioner" or "errors": how its runs are
             measured.
@@ -52,7 +51,6 @@ class Arm:
     """
 
     words: str
-    group: str
     recipe: Callable[[], Recipe]
     kind: str = "translator"
     scale: str = SCALE
@@ -60,7 +58,7 @@ class Arm:
     attends: bool = True
 
 
-def _translator(words, group, name, model, rate=RATE, beams=(5,), **choices):
+def _translator(words, name, model, rate=RATE, beams=(5,), **choices):
     """An `Arm` that translates; `name` is that of its task."""
     attends = choices.pop("attends", True)
 
@@ -75,7 +73,7 @@ def _translator(words, group, name, model, rate=RATE, beams=(5,), **choices):
         task = lambda: getattr(zoo.models, name)  # noqa: E731
         return translation_recipe("study", task, {SCALE: scale}, **options)
 
-    return Arm(words, group, recipe, beams=beams, attends=attends)
+    return Arm(words, recipe, beams=beams, attends=attends)
 
 
 SIZES = {"num_layers": 2, "hidden_dim": 128, "embedding_dim": 128}
@@ -88,28 +86,26 @@ FEEDING, PLAIN = {"input_feeding": True}, {"input_feeding": False}
 def _luong(words, attention, score="general", beams=(5,), **model):
     attention = {"attention": attention, "score": score, "readout_dropout": DROPOUT}
     model = {**STACK, **attention, **model}
-    return _translator(words, LADDER, "LuongTranslator", model, beams=beams)
+    return _translator(words, "LuongTranslator", model, beams=beams)
 
 
 def _without(words, **model):
     """The same stacks without attention, which are those of Sutskever et al. 2014."""
     options = {"beams": (5, 1, 2, 12), "attends": False}
-    return _translator(
-        words, LADDER, "Seq2SeqTranslator", {**STACK, **model}, **options
-    )
+    return _translator(words, "Seq2SeqTranslator", {**STACK, **model}, **options)
 
 
 def _gated(words, name, **model):
     sizes = {"hidden_dim": 128, "embedding_dim": 128, "maxout_dim": 128}
     model = {**sizes, "dropout": DROPOUT, "initializer_range": 0.1, **model}
-    return _translator(words, FIXED, name, model, attends="attention_dim" in model)
+    return _translator(words, name, model, attends="attention_dim" in model)
 
 
 def _transformer(words, norm, warmup):
     sizes = {"num_layers": 3, "hidden_dim": 128, "ff_dim": 512, "num_heads": 4}
     model = {**sizes, "norm": norm, "dropout": DROPOUT}
     rates = Optimizer("adam", 2e-3, "linear", warmup=warmup, clip=1.0)
-    return _translator(words, NORMS, "TransformerTranslator", model, optimizer=rates)
+    return _translator(words, "TransformerTranslator", model, optimizer=rates)
 
 
 def _language_model(words, cell, hidden_dim, rate=3e-3, initializer_range=0.1):
@@ -127,7 +123,7 @@ def _language_model(words, cell, hidden_dim, rate=3e-3, initializer_range=0.1):
         )
         return Recipe("study", {SCALE: scale}, family.train, __file__)
 
-    return Arm(words, CELLS, recipe, "language model")
+    return Arm(words, recipe, "language model")
 
 
 # λ of the doubly stochastic penalty. The authors' 1 goes with the loss of a sentence;
@@ -150,7 +146,7 @@ def _captioner(words, attention, doubly_stochastic=LAMBDA):
             bundled, name="study", scales={SCALE: scale}, card={}
         )
 
-    return Arm(words, IMAGES, recipe, "captioner")
+    return Arm(words, recipe, "captioner")
 
 
 def _bundled(name):
@@ -158,13 +154,7 @@ def _bundled(name):
     return lambda: load_recipe(ROOT / "recipes" / f"{name}.py").RECIPE
 
 
-LADDER = "Luong's ladder"
-FIXED = "Attention or a fixed vector"
-NORMS = "Where the Transformer normalises"
-CELLS = "Language models of equal weights"
-DIRECTIONS = "Both directions"
-IMAGES = "Soft and hard attention"
-# `--arms` takes these names; the table has them, too.
+# The table has these names.
 ARMS: dict[str, Arm] = {
     "none": _without("no attention, the source reversed"),
     "dot": _luong("global, dot", "global", "dot", **FEEDING),
@@ -213,7 +203,6 @@ ARMS: dict[str, Arm] = {
     "birnn": Arm(
         "nets of one and of two directions, each with the delays of "
         "`recipes/birnn_tasks.py`",
-        DIRECTIONS,
         _bundled("birnn_tasks"),
         "errors",
         "small",
@@ -228,32 +217,12 @@ ARMS: dict[str, Arm] = {
     ),
 }
 
-# === In what order ===
-
-# Those that most claims are about: their first three seeds come before anything else.
-MAIN = tuple(ARMS)[:6]
-MAIN_SEEDS = 3
+# === In what order, and what a run depends on ===
 
 
-def plan(names=None, seeds=SEEDS) -> list[tuple[str, int]]:
-    """The runs in order: seed by seed, so that whenever it stops all arms are even.
-
-    Args:
-        names: of the arms; all by default.
-        seeds: how many of each.
-
-    Returns:
-        List of (arm, seed), seeds from 1.
-    """
-    names = list(names or ARMS)
-    first = [
-        (name, seed)
-        for seed in range(1, min(seeds, MAIN_SEEDS) + 1)
-        for name in names
-        if name in MAIN
-    ]
-    rest = [(name, seed) for seed in range(1, seeds + 1) for name in names]
-    return list(dict.fromkeys(first + rest))
+def plan() -> list[tuple[str, int]]:
+    """The runs, (arm, seed), seed by seed: whenever it stops all arms are even."""
+    return [(name, seed) for seed in range(1, SEEDS + 1) for name in ARMS]
 
 
 def choices(name) -> Any:
@@ -262,22 +231,15 @@ def choices(name) -> Any:
     return arm.recipe().scales[arm.scale]
 
 
-LATER = {
-    "tokenizer": {"normalization": "nmt_nfkc"},
-}
-
-
 def digest(name) -> str:
     """A digest of an arm's choices and of how it is measured: runs of one digest may
     stand together."""
     arm = ARMS[name]
     settings = to_jsonable(choices(name))
-    # They came later: while they change nothing, the digests of earlier runs hold.
-    for field, unchanged in LATER.items():
-        if settings.get(field) == unchanged:
-            settings.pop(field, None)
-    parts = [arm.recipe().name, settings, arm.kind, arm.scale]
-    parts += [arm.beams, arm.attends]
+    # It came later: while it changes nothing, the digests of earlier runs hold.
+    if settings.get("tokenizer") == {"normalization": "nmt_nfkc"}:
+        del settings["tokenizer"]
+    parts = [arm.recipe().name, settings, arm.kind, arm.scale, arm.beams, arm.attends]
     if arm.kind == "language model":
         parts += [SEGMENT, BLOCK]
     if arm.kind == "captioner":

@@ -10,7 +10,7 @@ from tools import ROOT, markdown
 from tools.papers.arms import ARMS, EPOCHS, SEEDS, plan
 from tools.papers.claims import CLAIMS
 from tools.papers.counts import measure_of
-from tools.papers.pictures import draw, pictures, runs_of
+from tools.papers.pictures import PICTURES, draw, runs_of
 from tools.papers.significance import (
     FAILS,
     HOLDS,
@@ -49,7 +49,7 @@ def page(presets, results, failed):
     """The whole page, Markdown.
 
     Args:
-        presets: what `tools.papers.reproduce.summary` returns.
+        presets: what `tools.papers.reproduce.measure` returns.
         results, failed: of `tools.papers.study_table.read`.
     """
     parts = [
@@ -88,10 +88,9 @@ def claims(results):
     for claim in CLAIMS:
         told, estimates = verdict(claim.study, results)
         counts[told] += 1
-        figures_ = figures(claim.study, estimates, told)
-        rows.append([claim.text, claim.source, f"**{told}**: {figures_}"])
-    heads = ["claim", "source", "verdict"]
-    table = markdown.table(heads, rows, numbers_from=None)
+        words = f"**{told}**: {figures(claim.study, estimates, told)}"
+        rows.append([claim.text, claim.source, words])
+    table = markdown.table(["claim", "source", "verdict"], rows, numbers_from=None)
     return (
         f"Of {len(CLAIMS)} claims {counts[HOLDS]} hold, {counts[FAILS]} do not hold "
         f"and {counts[UNDECIDED]} are undecided.\n\n{table}"
@@ -149,13 +148,8 @@ def study(results, failed):
         f"each sentence; {'. '.join([done, *failures])}. ± here is the standard "
         "deviation over seeds."
     )
-    images = [f"![{text}](reproduction/{name})" for name, text, _ in pictures(results)]
-    return [
-        "## Several seeds",
-        introduction,
-        *_scores(results),
-        *images,
-    ]
+    images = [f"![{text}](reproduction/{name})" for name, (text, _) in PICTURES.items()]
+    return ["## Several seeds", introduction, *_scores(results), *images]
 
 
 def cells(runs, names):
@@ -184,7 +178,7 @@ def _scores(results):
             if one.kind == kind and (runs := runs_of(results, arm))
         ]
         heads = ["arm", "", *(measure_of(name).title for name in names)]
-        parts += [markdown.table(heads, rows, numbers_from=2)] if rows else []
+        parts.append(markdown.table(heads, rows, numbers_from=2))
     return [
         *parts,
         "BLEU: test_2016_flickr, beam 5. Perplexity: of a piece of the references "
@@ -245,16 +239,12 @@ def _translators(presets):
         ]
         for name in names
     ]
-    beams = [f"beam {beam}" for beam in presets["beams"][names[0]]] if names else []
-    heads = ["preset", *beams, "BLEU, Tatoeba"]
-    if beams:
-        heads[1] = f"BLEU, Multi30k: {beams[0]}"
-    return table(heads, rows)
+    beams = [f"beam {beam}" for beam in presets["beams"][names[0]]]
+    beams[0] = f"BLEU, Multi30k: {beams[0]}"
+    return table(["preset", *beams, "BLEU, Tatoeba"], rows)
 
 
 def _ensemble(presets):
-    if "ensemble" not in presets:
-        return ()
     found, rows = presets["ensemble"], []
     for corpus, bleu in found["bleu"].items():
         best = max(found["members"], key=lambda name: presets["bleu"][name][corpus])
@@ -267,8 +257,6 @@ def _ensemble(presets):
 
 
 def _language_models(presets):
-    if not presets["perplexity"]:
-        return ()
     rows = [
         [f"`{name}`", value, PERPLEXITIES.get(name, "–")]
         for name, value in presets["perplexity"].items()

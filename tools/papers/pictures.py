@@ -22,47 +22,14 @@ CURVES = {
 }
 
 
-def pictures(results):
-    """The pictures that the runs at hand allow.
+def draw(results, folder):
+    """Writes the study's pictures into a folder.
 
     Args:
         results: dict of (arm, seed) to `tools.papers.study_table.Result`.
-
-    Returns:
-        List of (file name, caption, function of `results` to a matplotlib `Figure`).
+        folder: path.
     """
-    arms = {arm for arm, _ in results}
-    found = [
-        (
-            any(ARMS[arm].kind == "translator" for arm in arms),
-            "study_bleu.svg",
-            "BLEU of each arm: its seeds, their mean and its 95% interval",
-            bleu_figure,
-        ),
-        (
-            _differences(results),
-            "study_differences.svg",
-            "The claims' differences in BLEU, with 95% intervals over seeds and "
-            "sentences",
-            differences_figure,
-        ),
-        (
-            any(len(runs_of(results, arm)) > 1 for arm in CURVES),
-            "study_lengths.svg",
-            "BLEU by the length of the source, with 95% intervals over seeds",
-            lengths_figure,
-        ),
-    ]
-    return [picture for has_runs, *picture in found if has_runs]
-
-
-def draw(results, folder):
-    """Writes the pictures into a folder, and removes those that nothing is left of."""
-    made = pictures(results)
-    for file in folder.glob("study_*.svg"):
-        if file.name not in {name for name, *_ in made}:
-            file.unlink()
-    for name, _, figure in made:
+    for name, (_, figure) in PICTURES.items():
         save(figure(results), folder / name)
 
 
@@ -86,8 +53,8 @@ def bleu_figure(results):
     return figure
 
 
-def _differences(results):
-    """`[(words, Estimate)]` of the contrasts in BLEU that have enough seeds."""
+def differences_figure(results):
+    """Draws a row for each contrast in BLEU; right of 0 the claim is borne out."""
     contrasts = dict.fromkeys(
         contrast
         for claim in CLAIMS
@@ -95,12 +62,7 @@ def _differences(results):
         if all(name in IN_BLEU for _, _, name in contrast.terms)
     )
     found = [(one.words, estimate(one, results)) for one in contrasts]
-    return [(words, one) for words, one in found if one and one.seeds >= LEAST]
-
-
-def differences_figure(results):
-    """Draws a row for each contrast in BLEU; right of 0 the claim is borne out."""
-    rows = _differences(results)
+    rows = [(words, one) for words, one in found if one and one.seeds >= LEAST]
     figure, axes = _rows([words for words, _ in rows], "difference in BLEU")
     axes.axvline(0, color=DARK, lw=0.8)
     for place, (_, one) in enumerate(rows):
@@ -140,6 +102,23 @@ def lengths_figure(results):
     return figure
 
 
+# File name -> caption and figure.
+PICTURES = {
+    "study_bleu.svg": (
+        "BLEU of each arm: its seeds, their mean and its 95% interval",
+        bleu_figure,
+    ),
+    "study_differences.svg": (
+        "The claims' differences in BLEU, with 95% intervals over seeds and sentences",
+        differences_figure,
+    ),
+    "study_lengths.svg": (
+        "BLEU by the length of the source, with 95% intervals over seeds",
+        lengths_figure,
+    ),
+}
+
+
 def _rows(names, label):
     """A figure with a row for each name, the first at the top."""
     figure = new_figure(7, 0.8 + 0.26 * len(names), layout="constrained")
@@ -175,16 +154,10 @@ def draw_alignments(details, folder):
     Args:
         details: dict of preset to its `Translation` of each sentence.
         folder: path that they are written to.
-
-    Returns:
-        The files' names.
     """
-    names = []
     for number, records in enumerate(zip(*details.values(), strict=True), start=1):
         figure = plot_alignments(records, titles=list(details), columns=3)
-        names.append(f"alignment_{number}.svg")
-        save(figure, folder / names[-1], bbox_inches="tight")
-    return names
+        save(figure, folder / f"alignment_{number}.svg", bbox_inches="tight")
 
 
 def save(figure, path, **options):

@@ -28,7 +28,6 @@ from zoo.training.config import commit, cpu
 
 TESTS = {"multi30k": "test_2016_flickr", "tatoeba": "test"}
 BEAMS = (1, 2, 5, 12)
-ARTIFICIAL = ("birnn_tasks", "lstm_tasks")  # recipes that leave no preset
 ALIGNED = (
     "bahdanau",
     "luong_global",
@@ -50,46 +49,23 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--work", type=Path, default=ROOT / "runs" / "reproduction")
     parser.add_argument("--output", type=Path, default=ROOT / "docs")
-    parser.add_argument("--limit", type=int, help="sentences of each test set")
     arguments = parser.parse_args(argv)
-    work = Work(arguments.work, arguments.limit)
+    work, folder = Work(arguments.work), arguments.output / "reproduction"
     results = measure(work, cards(ROOT))
-    results["made"] = made(arguments.limit)
-    folder = arguments.output / "reproduction"
+    details = {
+        name: work.model([name]).translate(list(SENTENCES), return_details=True)
+        for name in ALIGNED
+    }
     folder.mkdir(parents=True, exist_ok=True)
-    draw(work, results, folder)
-    text = json.dumps(summary(results), indent=1, ensure_ascii=False)
+    draw_alignments(details, folder)
+    text = json.dumps(results, indent=1, ensure_ascii=False)
     write_bytes(folder / "presets.json", text.encode())
     write_page(arguments.output / "reproduction.md")
     return 0
 
 
-def summary(results):
-    """The results that the page and docs/reproduction/presets.json hold."""
-    names = "made bleu chrf beams ensemble perplexity"
-    found = {name: results[name] for name in names.split() if name in results}
-    tasks = results["artificial"]
-    found["nets"] = {
-        task: {net: max(value["error"], 0) for net, value in nets.items()}
-        for task, nets in tasks["birnn_tasks"].items()
-    }
-    found["lags"] = tasks["lstm_tasks"]
-    found["sentences"] = list(SENTENCES)
-    return json.loads(json.dumps(found))  # keys become strings
-
-
-def draw(work, results, folder):
-    """Draws the alignments."""
-    details = {
-        name: work.model([name]).translate(list(SENTENCES), return_details=True)
-        for name in ALIGNED
-        if name in results["bleu"]
-    }
-    draw_alignments(details, folder)
-
-
 def measure(work, cards):
-    """All figures of the page."""
+    """All figures of the page, which docs/reproduction/presets.json holds."""
     # All of the same text: presets of Tatoeba alone are left out.
     translators = [
         card.name
@@ -97,27 +73,29 @@ def measure(work, cards):
         if format_task(card) == "translate en-de"
         and {*TESTS} <= {corpus["name"] for corpus in card.data}
     ]
-    models = [card.name for card in cards if card.task == "generate"]
     recurrent = [name for name in translators if name != "transformer"]
-    results = {
-        "cards": {card.name: card.to_dict() for card in cards},
-        "bleu": {name: {} for name in translators},
-        "chrf": {name: {} for name in translators},
-        "beams": {},
+    models = [card.name for card in cards if card.task == "generate"]
+
+    def scores(names, kind="bleu"):
+        return {corpus: work.scores(names, corpus)[kind] for corpus in TESTS}
+
+    def beams(name):
+        return {b: work.scores([name], "multi30k", b)["bleu"] for b in BEAMS}
+
+    return {
+        "made": made(),
+        "bleu": {name: scores([name]) for name in translators},
+        "chrf": {name: scores([name], "chrf") for name in translators},
+        "beams": {name: beams(name) for name in translators},
+        "ensemble": {"members": recurrent, "bleu": scores(recurrent)},
         "perplexity": {name: work.perplexity(name) for name in models},
-        "artificial": {name: work.recipe(name) for name in ARTIFICIAL},
+        "nets": {
+            task: {net: max(value["error"], 0) for net, value in nets.items()}
+            for task, nets in work.recipe("birnn_tasks").items()
+        },
+        "lags": work.recipe("lstm_tasks"),
+        "sentences": list(SENTENCES),
     }
-    for name in translators:
-        for corpus in TESTS:
-            found = work.scores([name], corpus)
-            results["bleu"][name][corpus] = found["bleu"]
-            results["chrf"][name][corpus] = found["chrf"]
-        beams = {beam: work.scores([name], "multi30k", beam)["bleu"] for beam in BEAMS}
-        results["beams"][name] = beams
-    if len(recurrent) > 1:
-        scores = {corpus: work.scores(recurrent, corpus)["bleu"] for corpus in TESTS}
-        results["ensemble"] = {"members": recurrent, "bleu": scores}
-    return results
 
 
 class Work:
@@ -125,27 +103,24 @@ class Work:
 
     Args:
         folder: path of the folder.
-        limit: sentences of each test set, None for all.
     """
 
-    def __init__(self, folder, limit=None):
-        self.folder, self.limit, self._loaded = folder, limit, {}
+    def __init__(self, folder):
+        self.folder, self._loaded = folder, {}
         self._code = [digest_of_zoo(DECODING), configured_backend()]
         folder.mkdir(parents=True, exist_ok=True)
 
     def data(self, corpus):
         """Sources and references of a test set."""
         data = zoo.data.load(corpus, "en", "de", split=TESTS[corpus])
-        sources = list(data.sources)[: self.limit]
-        references = [list(several) for several in data.references][: self.limit]
-        return {"sources": sources, "references": references}
+        return list(data.sources), [list(several) for several in data.references]
 
     def scores(self, names, corpus, beam=5):
         """The BLEU and chrF of a preset, or of several as an ensemble."""
         from zoo.analysis.evaluation import corpus_scores
 
         texts = self.translate(names, corpus, beam)
-        found = corpus_scores(texts, self.data(corpus)["references"])
+        found = corpus_scores(texts, self.data(corpus)[1])
         return {name: found[name]["score"] for name in ("bleu", "chrf")}
 
     def translate(self, names, corpus, beam=5):
@@ -155,9 +130,8 @@ class Work:
             print(f"{'+'.join(names)}: {corpus}, beam {beam}", flush=True)
             return self.model(names).translate(sources, beam_size=beam)
 
-        sources = self.data(corpus)["sources"]
-        told = _sha256("\n".join(sources))
-        return self._kept(names, told, beam, run)
+        sources, _ = self.data(corpus)
+        return self._kept(run, names, sources, beam)
 
     def perplexity(self, name):
         """The perplexity of the Penn Treebank's test, read as one text."""
@@ -171,8 +145,8 @@ class Work:
             total = float(document_scores(model, rows)[:, 0].sum())
             return perplexity_from(total, sum(len(row) + 1 for row in rows))
 
-        texts = load_ptb("test")[: self.limit]
-        return self._kept([name], _sha256("\n".join(texts)), run)
+        texts = load_ptb("test")
+        return self._kept(run, [name], texts)
 
     def recipe(self, name):
         """The results of a recipe on artificial data, trained now."""
@@ -199,10 +173,9 @@ class Work:
             )
         return self._loaded[tuple(names)]
 
-    def _kept(self, names, *what):
-        *what, run = what
+    def _kept(self, run, names, texts, beam=None):
         files = [digest(ROOT / "savedmodels" / name) for name in names]
-        key = _sha256(json.dumps([files, what, self.limit, *self._code]))
+        key = _sha256(json.dumps([files, texts, beam, *self._code]))
         path = self.folder / f"{key[:24]}.json"
         if not path.exists():
             write_bytes(path, json.dumps(run(), ensure_ascii=False).encode())
@@ -227,14 +200,14 @@ def digest_of_zoo(parts):
     return found.hexdigest()
 
 
-def made(limit):
+def made():
     """The command, date, commit and machine of the page."""
     import keras
 
     command = f"KERAS_BACKEND={configured_backend()} python -m tools.papers.reproduce"
     digits, *dirty = commit().split("-")  # "-dirty" where something differs from it
     return {
-        "command": command + (f" --limit {limit}" if limit else ""),
+        "command": command,
         "date": datetime.date.today().isoformat(),
         "commit": "-".join([digits[:7], *dirty]),
         "machine": f"{cpu()}, Keras {keras.__version__}",

@@ -23,6 +23,7 @@ anew) w is 0, and the test is the paired t-test.
 """
 
 import dataclasses
+import functools
 import math
 
 import numpy as np
@@ -47,11 +48,6 @@ class Contrast:
 
     terms: tuple[tuple[float, str, str], ...]
     words: str
-
-    @property
-    def arms(self):
-        """The arms that it needs."""
-        return tuple(dict.fromkeys(arm for _, arm, _ in self.terms))
 
 
 def better(one, other, measure="bleu", words=""):
@@ -136,7 +132,7 @@ def estimate(contrast, runs):
     Returns:
         An `Estimate`; None where there is no such seed.
     """
-    found = [{seed for arm, seed in runs if arm == one} for one in contrast.arms]
+    found = [{s for arm, s in runs if arm == one} for _, one, _ in contrast.terms]
     seeds = sorted(set.intersection(*found))
     if not seeds:
         return None
@@ -169,20 +165,16 @@ def _of_sentences(contrast, runs, seeds):
     return float(total.var(ddof=1)), size
 
 
-_kept = {}
-
-
+@functools.cache
 def samples(size):
     """How often each of `size` sentences is in each sample: float (`DRAWS`, size)."""
-    if size not in _kept:
-        drawn = np.random.default_rng(1).multinomial(size, [1 / size] * size, DRAWS)
-        _kept[size] = drawn.astype("float64")
-    return _kept[size]
+    drawn = np.random.default_rng(1).multinomial(size, [1 / size] * size, DRAWS)
+    return drawn.astype("float64")
 
 
 # === Claims ===
 
-HOLDS, FAILS, UNDECIDED, NOT_RUN = "holds", "does not hold", "undecided", "not run"
+HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
 
 
 def verdict(contrasts, runs):
@@ -197,11 +189,9 @@ def verdict(contrasts, runs):
         runs: see `estimate`.
 
     Returns:
-        One of the four verdicts, and the estimates, None for contrasts without a seed.
+        One of the three verdicts, and the estimates, None for contrasts without a seed.
     """
     found = [estimate(contrast, runs) for contrast in contrasts]
-    if all(one is None for one in found):
-        return NOT_RUN, found
     known = [one for one in found if one is not None and one.seeds >= LEAST]
     if any(one.mean < 0 and one.p < SURE / len(found) for one in known):
         return FAILS, found

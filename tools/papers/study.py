@@ -6,18 +6,17 @@
 
 The first works through all runs of `tools.papers.arms` that the table,
 docs/reproduction/study.jsonl, doesn't have, one after another, each in a process of its
-own; the second is one of them, which adds its line to the table. Stopped, and started
-again, it goes on where it was, within a run too. `--page` writes
-docs/reproduction.md and the study's pictures: nothing is trained.
+own; the second is one of them. Each adds its line to the table. Stopped, and started
+again, it goes on where it was, within a run too. `--page` writes docs/reproduction.md
+and the study's pictures: nothing is trained.
 """
 
 import argparse
 import datetime
 import json
+import os
 import shlex
 import shutil
-import signal
-import subprocess
 import sys
 import time
 import warnings
@@ -27,7 +26,7 @@ import numpy as np
 
 from tools import ROOT
 from tools.papers import aligner
-from tools.papers.arms import ARMS, BLOCK, SEEDS, SEGMENT, choices, digest, plan
+from tools.papers.arms import ARMS, BLOCK, SEGMENT, choices, digest, plan
 from tools.papers.counts import MEASURES, bleu_counts, pack, reading_counts
 from tools.papers.reproduce import DECODING, TRAINING, digest_of_zoo
 from tools.papers.study_table import append, read
@@ -39,9 +38,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("--work", type=Path, default=ROOT / "runs" / "study", metavar="DIR")
-    add("--arms", nargs="+", choices=list(ARMS), metavar="ARM", help="default: all")
-    add("--seeds", type=int, default=SEEDS, help="of each arm (default: %(default)s)")
-    add("--run", nargs=2, metavar=("ARM", "SEED"), help="one run, in this process")
+    add("--run", nargs=2, metavar=("ARM", "SEED"), help="one run alone")
     add("--page", action="store_true", help="write the page")
     arguments = parser.parse_args(argv)
     if arguments.page:
@@ -50,8 +47,7 @@ def main(argv=None):
         write_page()
         return 0
     if not arguments.run:
-        jobs = plan(arguments.arms, arguments.seeds)
-        return go_through(jobs, arguments.work, _start)
+        return run_all(arguments.work)
     name, seed = arguments.run
     if name not in ARMS or not seed.isdecimal():
         parser.error(
@@ -61,52 +57,25 @@ def main(argv=None):
     return run(name, int(seed), arguments.work)
 
 
-# === All runs ===
-
-
-def go_through(jobs, work, start):
-    """Starts the runs that the table doesn't have, one after another.
-
-    Args:
-        jobs: list of (arm, seed).
-        work: the study's folder.
-        start: function of (arm, seed, work) that does a run and returns an exit code.
+def run_all(work):
+    """Does the first run that the table lacks, then the rest in another process.
 
     Returns:
         0 when all are done; else the exit code of the run that broke off.
     """
-    for job in jobs:
-        if not _is_done(*job) and (code := start(*job, work)):
-            return code
-    return 0
+    jobs = [job for job in plan() if not is_done(*job)]
+    if not jobs:
+        return 0
+    print("{}, seed {}".format(*jobs[0]), flush=True)
+    if code := run(*jobs[0], work):
+        return code
+    command = [sys.executable, "-m", "tools.papers.study", "--work", str(work)]
+    return os.execv(sys.executable, command)
 
 
-def _is_done(name, seed):
+def is_done(name, seed):
     results, failed = read()
     return (name, seed) in results or (name, seed) in failed
-
-
-def _start(name, seed, work):
-    """Does a run in a process of its own, which ends when this one is told to."""
-    print(f"{name}, seed {seed}", flush=True)
-    command = [sys.executable, "-m", "tools.papers.study", "--work", str(work)]
-    command += ["--run", name, str(seed)]
-
-    def end(*_):
-        sys.exit(128 + signal.SIGTERM)
-
-    before = signal.signal(signal.SIGTERM, end)
-    # Outside the terminal's process group: Ctrl-C reaches it by `terminate` alone. A
-    # second signal would kill it before it has saved.
-    process = subprocess.Popen(command, cwd=ROOT, process_group=0)
-    try:
-        return process.wait()
-    except BaseException:
-        process.terminate()  # it leaves a checkpoint
-        process.wait()
-        raise
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 # === One run ===
@@ -121,12 +90,12 @@ def run(name, seed, work):
     from zoo.training.fast.process import start_backend, tune_process
     from zoo.training.fit import interrupts
 
-    if _is_done(name, seed):
+    if is_done(name, seed):
         return 0
     tune_process()
     start_backend()
     try:
-        append(_row(name, seed, work))
+        append(row_of(name, seed, work))
     except interrupts.Interrupted as stop:
         print(f"{name}, seed {seed}: {stop}. The same command goes on", file=sys.stderr)
         return stop.exit_code
@@ -143,7 +112,7 @@ def clear(folder):
             shutil.rmtree(path)
 
 
-def _row(name, seed, work):
+def row_of(name, seed, work):
     """The line of a run."""
     import keras
 

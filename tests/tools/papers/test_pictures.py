@@ -15,7 +15,6 @@ from tools.papers.pictures import (
     draw,
     draw_alignments,
     lengths_figure,
-    pictures,
 )
 from tools.papers.significance import better, estimate, over_seeds
 from zoo.decoding import Translation
@@ -88,23 +87,18 @@ def test_names_of_curves_that_end_together_lie_apart():
 
 def test_pictures_are_drawn_alike_each_time(tmp_path):
     found = runs(general=9, none=5, general_plain=7)
-    assert [name for name, *_ in pictures(found)] == [
-        *("study_bleu.svg", "study_differences.svg", "study_lengths.svg")
-    ]
-    assert pictures({}) == []
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         draw(found, tmp_path / folder)
+    names = ["study_bleu.svg", "study_differences.svg", "study_lengths.svg"]
+    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == names
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
-    draw({}, tmp_path / "one")
-    assert not list((tmp_path / "one").iterdir())
 
 
 def test_a_picture_of_alignments_for_each_sentence(tmp_path):
     record = Translation("x", 0.0, ["▁a"], ["▁b"], np.ones((1, 1)))
     details = {"one": [record] * 2, "$\\frac$": [record] * 2}
-    names = draw_alignments(details, tmp_path)
-    assert names == ["alignment_1.svg", "alignment_2.svg"]
-    content = [(tmp_path / name).read_bytes() for name in names]
+    draw_alignments(details, tmp_path)
+    content = [(tmp_path / f"alignment_{n}.svg").read_bytes() for n in (1, 2)]
     assert content[0] == content[1]  # no date, and no ids drawn at random
