@@ -21,6 +21,7 @@ from zoo.checks import integer, one_of
 from zoo.ids import END_ID, PAD_ID, START_ID, UNKNOWN_ID
 from zoo.strings import (
     NORMALIZATIONS,
+    SURROGATE,
     check_texts,
     composed,
     replace_surrogates,
@@ -192,12 +193,11 @@ class Tokenizer(SpecialIds, keras_hub.tokenizers.SentencePieceTokenizer):
 
     def tokenize(self, inputs: Any) -> Any:
         """Returns the ids of a str, or a list of those of each str of a list."""
-        if isinstance(inputs, str):
-            inputs = replace_surrogates(inputs)
-        elif isinstance(inputs, (list, tuple)) and all(
-            isinstance(x, str) for x in inputs
-        ):
-            inputs = [replace_surrogates(text) for text in inputs]
+        texts = [inputs] if isinstance(inputs, str) else inputs
+        listed = isinstance(texts, (list, tuple))
+        if listed and any(isinstance(x, str) and SURROGATE.search(x) for x in texts):
+            texts = list(map(replace_surrogates, texts))  # UTF-8 cannot encode them
+            inputs = texts[0] if isinstance(inputs, str) else texts
         return super().tokenize(inputs)
 
     def surfaces(self, texts: Iterable[str]) -> list[list[str]]:
