@@ -63,14 +63,15 @@ def by_hand(model, width):
     Where each shape is a program of its own, `begin` pads ids to `width`.
     """
     pads = QUICK and keras.backend.backend() == "jax"
-    encode, step = compiled(model.encode), compiled(model.step)
+    backbone = model.backbone
+    encode, step = compiled(backbone.encode), compiled(backbone.step)
 
     def begin(ids):
         ids = np.array([ids], "int32")
         if pads:
             ids = np.pad(ids, ((0, 0), (0, width - ids.shape[1])))
         memory = encode(ids)
-        return memory, model.start(memory)
+        return memory, backbone.start(memory)
 
     def one(token, state, memory):
         return step(np.array([token], "int32"), state, memory)

@@ -99,9 +99,10 @@ def test_no_ngram_comes_twice(n):
         return follow
 
     for beams in 1, 3, 364:
-        search = BeamSearch(beams, n_best=beams, no_repeat_ngram_size=n)
+        options = {"n_best": beams, "no_repeat_ngram_size": n}
+        search = BeamSearch(beams, **options)
         found = search.find(keras_model, sources, limits, steps, prefix=prefix)
-        search = ArraySearch(**search.get_config())
+        search = ArraySearch(beams, **options)
         chain = Chain(search.ops, logits)
         other = search.find(chain, sources, limits, steps, prefix=prefix)
         for ids, scores in found, other:

@@ -57,6 +57,7 @@ def answers_of(model):
     """For each row of `SOURCES`, prefix -> (log-probabilities, attention weights): a
     model's by itself, in float64."""
     answers, prefixes = [{} for _ in SOURCES], [()]
+    model = model.backbone
     memory = compiled(model.encode)(SOURCES)
     state, step = model.start_for(memory, LIMIT), compiled(model.step)
     for _ in range(LIMIT):
@@ -91,7 +92,7 @@ def answers(models):
 
 def test_against_exhaustive_search_over_the_mean(ensemble, answers):
     search = BeamSearch(ALL, 0.6, 0.2, n_best=ALL)
-    ids, scores = compile_search(ensemble, search, LIMIT)(SOURCES, LIMITS)
+    ids, scores = compile_search(ensemble.backbone, search, LIMIT)(SOURCES, LIMITS)
     for row, limit in enumerate(LIMITS):
         follow = answers[row].__getitem__
         expected = exhaustive(follow, VOCABULARY, limit, SOURCES[row], 0.6, 0.2)
@@ -139,7 +140,7 @@ def test_members_of_other_precisions_without_attention(tokenizer):
     ensemble = Ensemble([half, int8])
     int8.quantize("int8")
     # A search that was compiled before is known by these not to be theirs.
-    assert {id(v) for v in ensemble.variables} == {
+    assert {id(v) for v in ensemble.backbone.variables} == {
         id(v) for v in half.variables + int8.variables
     }
     assert "int8" in {keras.backend.standardize_dtype(v.dtype) for v in int8.weights}

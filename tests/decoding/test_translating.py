@@ -316,9 +316,7 @@ def test_a_model_of_nan_is_reported(translator, texts):
     values = ops.convert_to_numpy(readout)
     readout.assign(values * np.nan)
     try:
-        translator.compile(sampler=BeamSearch(2))
-        with pytest.raises(ValueError, match=r"source_ids\[0\].*finite"):
-            translator.generate(texts[2], max_length=9)
+        with pytest.raises(ValueError, match=r"texts\[0\].*finite"):
+            translator.translate(texts[2], beam_size=2, max_length=9)
     finally:
-        translator.compile()
         readout.assign(values)

@@ -98,9 +98,9 @@ def test_a_language_model_returns_all_that_it_wrote_without_the_prompt():
     ]
 
 
-def test_beam_search_is_refused_by_a_language_model():
-    with pytest.raises(ValueError, match="translators only. Received: sampler=<zoo"):
-        test_language_model.task_of().compile(sampler=BeamSearch(3))
+def test_beam_search_is_no_sampler():
+    with pytest.raises(ValueError, match="searches by a beam. Received: sampler=<zoo"):
+        translator().compile(sampler=BeamSearch(3))
 
 
 # === Saving ===

@@ -3,7 +3,6 @@ import pytest
 
 from tests.harness import by_hand, close, compiled, randomize, to_numpy
 from tests.translators import SOURCE, TARGET, VOCABULARY
-from zoo.decoding import BeamSearch
 from zoo.ids import END_ID, START_ID
 from zoo.models import Luong, LuongPreprocessor, LuongTranslator
 
@@ -20,9 +19,10 @@ def test_the_task_offers_the_backbones_methods(task):
     inputs = {"source_ids": SOURCE, "target_ids": TARGET}
     wanted = to_numpy(compiled(task.backbone)(inputs))
     close(compiled(task)(inputs), wanted)
-    memory = compiled(task.encode)(SOURCE)
-    step = compiled(task.step)
-    logits, _, _ = step(TARGET[:, 0], task.start(memory), memory)
+    backbone = task.backbone
+    memory = compiled(backbone.encode)(SOURCE)
+    step = compiled(backbone.step)
+    logits, _, _ = step(TARGET[:, 0], backbone.start(memory), memory)
     close(logits, wanted[:, 0])
 
 
@@ -66,22 +66,6 @@ def test_a_sampler_draws_again_what_its_seed_drew(task):
     assert found == generate(task, make(1))
     assert found != generate(task, make(2))
     assert found != generate(task, sampler)  # goes on drawing
-
-
-@pytest.mark.once
-def test_beam_search_is_a_sampler(task):
-    search = BeamSearch(4, 0.6, min_length=3)
-    options = {"beam_size": 4, "length_penalty": 0.6, "min_length": 3}
-    # The start token counts in the one and not in the other.
-    wanted = task.translate(TEXTS, max_length=8, **options)
-    assert generate(task, search) == wanted != generate(task, "greedy")
-    task.compile(sampler=search)
-    assert task.generate(TEXTS) == task.translate(TEXTS, **options)
-    with pytest.raises(ValueError, match="Received: max_length=3, min_length=3"):
-        task.generate(TEXTS, max_length=3)
-    with pytest.raises(ValueError, match=r"stop_token_ids=\(5, 7\)"):
-        task.generate(TEXTS, max_length=9, stop_token_ids=(5, 7))
-    task.compile()
 
 
 def test_generate_makes_nothing_of_nothing(task):

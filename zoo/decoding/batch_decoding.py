@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from zoo.checks import integer
-from zoo.decoding.search import Search, check_found, longest_translation
+from zoo.decoding.beam_state import LOW
+from zoo.decoding.search import Search, longest_translation
 from zoo.ids import END_ID, START_ID, UNKNOWN_ID
 from zoo.text.rows import Rows, batches, bucket, pad_batch
 
@@ -154,11 +155,17 @@ def search_ids(
     results: list[Any] = [[([], 0.0)] * search.n_best for _ in sources]
     full = (i for i in range(len(sources)) if len(sources[i]))
     order = sorted(full, key=lambda i: len(sources[i]))  # little padding in a batch
-    for rows, ids, scores in _in_batches(model, decode, order, batch_size, sources):
-        name = "images" if np.ndim(sources[rows[0]]) > 1 else "texts"
-        check_found(scores[: len(rows)], rows, name)
+    groups = list(batches(order, batch_size, sources))
+    run = model.map_batches if len(groups) > 1 else map  # one has all cores
+    for rows, ids, scores in run(decode, groups):
         for row, i in enumerate(rows):
             results[i] = search.best_rows(ids[row], scores[row])
+            if not scores[row, 0] > LOW / 2:
+                name = "images" if np.ndim(sources[i]) > 1 else "texts"
+                raise ValueError(
+                    f"The search found no hypothesis for {name}[{i}]: the model's "
+                    "logits must be finite, and some word must not be banned"
+                )
     return results
 
 
@@ -175,13 +182,6 @@ def _check_length(max_length, min_length, prefixes):
                 f"token counts. Received: prefix[{place}] of {len(ids)} pieces, "
                 f"max_length={max_length}"
             )
-
-
-def _in_batches(model, function, order, batch_size, *columns):
-    """Applies a function to batches of indices, several at a time if the model can."""
-    groups = list(batches(order, batch_size, *columns))
-    run = model.map_batches if len(groups) > 1 else map  # one has all cores
-    return run(function, groups)
 
 
 def in_threads(
@@ -257,8 +257,9 @@ def _read(model, function, sources, targets, chosen, batch_size):
             pad_batch([[*targets[i], END_ID] for i in rows], batch_size),
         )
 
-    columns = sources, read
-    for rows, outputs in _in_batches(model, apply, order, batch_size, *columns):
+    groups = list(batches(order, batch_size, sources, read))
+    run = model.map_batches if len(groups) > 1 else map
+    for rows, outputs in run(apply, groups):
         for row, i in enumerate(rows):
             yield i, [output[row] for output in outputs]
 

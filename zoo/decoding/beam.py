@@ -2,7 +2,6 @@
 
 import functools
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -20,7 +19,6 @@ from zoo.decoding.compiled import (
     traced,
 )
 from zoo.decoding.search import Search
-from zoo.ids import PAD_ID
 from zoo.layers.functional import values_of
 
 # The width of a block is a multiple of this: XLA finds maxima of 48 values three times
@@ -78,7 +76,6 @@ def _torch_top_k(values, k):
     return values.gather(-1, indices), indices
 
 
-@keras.saving.register_keras_serializable(package="zoo")
 class BeamSearch(Search):
     """Beam search in the sense of Sutskever et al. (2014, section 3.2).
 
@@ -101,10 +98,6 @@ class BeamSearch(Search):
     there with the end token, whose log-probability counts. Among equal extensions, that
     of the better hypothesis comes first, then the lower word id; among equal finished
     hypotheses, the one that finished first.
-
-    A search is also a sampler for `zoo.models.Translator.compile`: after
-    `model.compile(sampler=BeamSearch(5))`, `model.generate(texts)` equals
-    `model.translate(texts, beam_size=5)`.
 
     Args:
         beam_size: places in the beam.
@@ -132,17 +125,10 @@ class BeamSearch(Search):
         ((2, 3, 16), (2, 3))
     """
 
-    variables = ()  # required of a KerasHub sampler; nothing here is random
-
     ops = ops
     top_k = staticmethod(top_k)
     map_structure = staticmethod(tree.map_structure)
     values_of = staticmethod(values_of)
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "BeamSearch":
-        """Creates a search from the result of `get_config`."""
-        return cls(**config)
 
     def find(
         self,
@@ -156,16 +142,15 @@ class BeamSearch(Search):
 
         The penalties are arguments of a program: others need no other one.
         """
-
-        def function(source, limits, penalties, prefix=None):
-            return self(model, source, limits, steps, prefix, penalties)
-
         padding = 0, len(source) - len(limits)
         limits = np.pad(limits, padding, constant_values=1)  # they end at once
         penalties = np.array([self.length_penalty, self.coverage_penalty], "float32")
-        given = () if prefix is None else (prefix,)
-        program = compiled(model, (*self.key, steps, len(given)), function)
-        return program(source, limits, penalties, *given)
+        given = {"penalties": penalties}
+        if prefix is not None:
+            given["prefix"] = prefix
+        search = functools.partial(self.__call__, model, steps=steps)
+        program = compiled(model, (*self.key, steps, *given), search)
+        return program(source, limits, **given)
 
     def _run(self, model, beam, constants, steps):
         if keras.backend.backend() == "torch":
@@ -202,78 +187,12 @@ class BeamSearch(Search):
         function = functools.partial(step, self, model)
         return traced(model, ("step", self.key), function, beam, constants)
 
-    def generate(
-        self,
-        model: Any,
-        inputs: dict[str, Tensor],
-        stop_token_ids: Sequence[int] | None = None,
-    ) -> Tensor:
-        """Returns the best translation of each source, for a Translator's `generate`.
-
-        Args:
-            model: see `__call__`.
-            inputs: `source_ids` int (B, S) and, for a given length, `target_ids` (B,
-                T): the start token, a prefix if any, then 0. By default a translation
-                may be as long as in `translate`.
-            stop_token_ids: None, or just the end token's id.
-
-        Returns:
-            int (B, T): the start token, then the translation, padded with 0; without a
-            translation if the source is empty; -1 in a graph, which raises no error, if
-            none was found.
-
-        Raises:
-            ValueError: if T has no room for `min_length`, or for other stop tokens.
-        """
-        if stop_token_ids is not None and list(stop_token_ids) != [self.end_id]:
-            raise ValueError(
-                f"A beam search stops at the end token alone, {self.end_id}. "
-                f"Received: stop_token_ids={stop_token_ids}"
-            )
-        source_ids = ops.cast(inputs["source_ids"], "int32")
-        real = ops.any(ops.not_equal(source_ids, PAD_ID), axis=1)
-        prefix, limits = None, self.default_limits(source_ids)
-        steps = self.default_steps(source_ids.shape[1])
-        if inputs.get("target_ids") is not None:
-            prefix = ops.cast(inputs["target_ids"], "int32")[:, 1:]
-            steps = prefix.shape[1]
-            limits = ops.full(ops.shape(real), steps, dtype="int32")
-        if self.min_length > steps:
-            raise ValueError(
-                "`max_length` must leave room for `min_length` and the start token. "
-                f"Received: max_length={steps + 1}, min_length={self.min_length}"
-            )
-        if not steps:
-            return ops.cast(inputs["target_ids"], "int32")
-        # A row without a source ends at once, like a full one.
-        limits = ops.where(real, limits, 1)
-        ids, scores = self(model, source_ids, limits, steps, prefix)
-        ids = ops.where(real[:, None], ids[:, 0], 0 if prefix is None else prefix)
-        ids = ops.pad(ids, [(0, 0), (1, 0)], constant_values=self.start_id)
-        return ops.where(scores[:, :1] > LOW / 2, ids, -1)
-
 
 class KerasDecoder(BatchDecoder):
     """`BatchDecoder` of Keras models, with the contract of their backbone."""
 
     search_class = BeamSearch
     map_batches = staticmethod(map_batches)
-
-    def encode(self, source_ids: Tensor) -> Any:
-        """See `zoo.models.Seq2SeqBackbone.encode`."""
-        return self.backbone.encode(source_ids)
-
-    def start(self, memory: Any) -> Any:
-        """See `zoo.models.Seq2SeqBackbone.start`."""
-        return self.backbone.start(memory)
-
-    def start_for(self, memory: Any, length: int) -> Any:
-        """See `zoo.models.Seq2SeqBackbone.start_for`."""
-        return self.backbone.start_for(memory, length)
-
-    def step(self, token_ids: Tensor, state: Any, memory: Any) -> Any:
-        """See `zoo.models.Seq2SeqBackbone.step`."""
-        return self.backbone.step(token_ids, state, memory)
 
     def label_log_probs(self, source: Any, target_ids: Any, labels: Any) -> Any:
         """Returns `[log-probabilities (B, T)]` of labels, which follow `target_ids`."""

@@ -31,9 +31,9 @@ def compiled(
 ) -> Callable[..., list[np.ndarray]]:
     """Compiles a function of tensors, to a tuple of them, that reads a model's weights.
 
-    It takes and returns NumPy arrays; it is kept with the model and reused for the same
-    key until the model's variables are replaced (another backbone, quantization).
-    `make` compiles it otherwise.
+    It takes NumPy arrays, by position or name, and returns some. It is kept with the
+    model and reused for the same key until the model's variables are replaced (another
+    backbone, quantization). `make` compiles it otherwise.
     """
     variables = list(model.variables)
     previous, programs = model.__dict__.get("_compiled", ([], {}))
@@ -63,16 +63,17 @@ def _compile(model, function):
         variables = list(model.variables)
 
         @jax.jit
-        def pure(values, *arrays):
+        def pure(values, *arrays, **named):
             mapping = list(zip(variables, values, strict=True))
             with keras.StatelessScope(state_mapping=mapping):
-                return function(*arrays)
+                return function(*arrays, **named)
 
-        def run(*arrays):
-            return pure([variable.value for variable in variables], *arrays)
+        def run(*arrays, **named):
+            return pure([variable.value for variable in variables], *arrays, **named)
 
-    def program(*arrays):
-        outputs = run(*map(ops.convert_to_tensor, arrays))
+    def program(*arrays, **named):
+        arrays, named = tree.map_structure(ops.convert_to_tensor, (arrays, named))
+        outputs = run(*arrays, **named)
         return [ops.convert_to_numpy(output) for output in outputs]
 
     return program

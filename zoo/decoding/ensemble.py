@@ -22,10 +22,10 @@ class Ensemble(KerasDecoder, Translating):
     models, 23.0 against 20.9) are ensembles.
 
     An ensemble has what decoding requires of a `zoo.models.Translator`: `translate`,
-    `score`, `align` and `perplexity` with their arguments, `encode`, `start`,
-    `start_for`, `step`, a `backbone` and a `preprocessor` (the one with the smallest
-    `source_length`). Logits are log-probabilities, float32. Attention weights are the
-    mean over the members that have any, otherwise 0.
+    `score`, `align` and `perplexity` with their arguments, a `backbone` and a
+    `preprocessor` (the one with the smallest `source_length`). The backbone's logits
+    are log-probabilities, float32. Its attention weights are the mean over the members
+    that have any, otherwise 0.
 
     Args:
         models: `zoo.models.Translator`s with a preprocessor, all with the same
@@ -63,11 +63,6 @@ class Ensemble(KerasDecoder, Translating):
             )
         self.backbone = _Mean([model.backbone for model in models])
         self.preprocessor = min(preprocessors, key=lambda x: x.source_length)
-
-    @property
-    def variables(self) -> list[Any]:
-        """The variables of all members."""
-        return self.backbone.variables
 
 
 class _Mean:

@@ -81,10 +81,6 @@ class Search:
             bool(x) if n in penalties else x for n, x in vars(self).items()
         )
 
-    def get_config(self) -> dict[str, Any]:
-        """Returns the constructor's arguments."""
-        return {name: value for name, value in vars(self).items() if name != "key"}
-
     def __call__(
         self,
         model: Any,
@@ -113,19 +109,20 @@ class Search:
 
         Returns:
             `(ids, scores)`: int `(B, K, steps)`, best first, padded with 0 after the
-            end token, and float32 `(B, K)`; a missing hypothesis scores -1e9. They have
-            no gradient.
+            end token, and float32 `(B, K)`; a missing hypothesis scores -1e9, as all of
+            a sentence do whose logits are NaN. They have no gradient.
 
         Raises:
-            ValueError: without `steps` if a graph is traced for unknown lengths, or
-                outside a graph if a sentence has no hypothesis, as with logits of NaN.
+            ValueError: without `steps` if a graph is traced for unknown lengths.
         """
         ops = self.ops
         source_ids = ops.convert_to_tensor(source_ids)
         if steps is None:
             steps = self._steps(source_ids, limits)
         if limits is None:
-            limits = self.default_limits(source_ids)
+            real = ops.cast(ops.not_equal(source_ids, PAD_ID), "int32")
+            limits = longest_translation(ops.sum(real, axis=1))
+            limits = ops.maximum(limits, self.min_length)
         memory = model.encode(source_ids)
         if hasattr(model, "start_for"):
             state = model.start_for(memory, steps)
@@ -138,14 +135,12 @@ class Search:
         beam = self._run(model, self._initial(state, constants), constants, steps)
         scores, order = self.top_k(beam.done, self.beam_size)
         ids = ops.take_along_axis(beam.done_ids, order[..., None], axis=1)
-        if (found := self.values_of(scores)) is not None:
-            check_found(found, range(len(found)), "source_ids")
         return ids, scores
 
     def _steps(self, source_ids, limits):
         """Returns the width of the result."""
         if limits is None and source_ids.shape[1] is not None:
-            return self.default_steps(source_ids.shape[1])
+            return max(longest_translation(source_ids.shape[1]), self.min_length)
         if limits is None or (values := self.values_of(limits)) is None:
             raise ValueError(
                 "`steps` must be given where the lengths are not known. Received: "
@@ -196,16 +191,6 @@ class Search:
             coverage=coverage,
         )
 
-    def default_limits(self, source_ids: Tensor) -> Tensor:
-        """Returns each sentence's default maximum length, int32 `(B,)`."""
-        ops = self.ops
-        real = ops.cast(ops.not_equal(source_ids, PAD_ID), "int32")
-        return ops.maximum(longest_translation(ops.sum(real, axis=1)), self.min_length)
-
-    def default_steps(self, length: int) -> int:
-        """Returns the default maximum length for a source of `length` pieces."""
-        return max(longest_translation(length), self.min_length)
-
     def _run_shrinking(self, model, beam, constants, steps, height):
         """`_run` in which done sentences leave; `height(live, all)` of them stay."""
         places = np.arange(len(beam.live))  # of the batch's sentences among all
@@ -238,13 +223,3 @@ class Search:
         end = self.end_id
         rows = [row[: row.index(end)] if end in row else row for row in rows]
         return list(zip(rows, scores.tolist(), strict=False))
-
-
-def check_found(scores: np.ndarray, places: Sequence[int], name: str) -> None:
-    """Refuses a sentence without a hypothesis, by its place in the argument `name`."""
-    for row, place in zip(scores, places, strict=True):
-        if not row[0] > LOW / 2:
-            raise ValueError(
-                f"The search found no hypothesis for {name}[{place}]: the model's "
-                "logits must be finite, and some word must not be banned"
-            )

@@ -82,8 +82,7 @@ class TextFitMixin:
                 captioner the mean of a real token.
             **kwargs: further arguments. `weighted_metrics` (of a classifier `metrics`)
                 may be "auto", the default, for the accuracy; the `sampler` of
-                `generate` is greedy by default, and that of a translator may be a
-                `zoo.decoding.BeamSearch`.
+                `generate` is greedy by default.
         """
         if isinstance(optimizer, str) and optimizer == "auto":
             optimizer = keras.optimizers.Adam(1e-3)

@@ -7,6 +7,7 @@ from typing import Any
 from keras import ops
 
 from zoo.backend import Shape, Tensor
+from zoo.decoding.beam import BeamSearch
 from zoo.models.backbone import Presets
 from zoo.strings import plain_texts
 from zoo.tasks.fitting import TextFitMixin
@@ -103,13 +104,12 @@ class Generating:
         """KerasHub's `compile`; `generate` is greedy by default.
 
         Raises:
-            ValueError: of a language model for a search that is for translators, such
-                as `zoo.decoding.BeamSearch`.
+            ValueError: for a `zoo.decoding.BeamSearch`: `translate` searches.
         """
-        if hasattr(sampler, "generate") and self.task_name != "translate":
+        if isinstance(sampler, BeamSearch):
             raise ValueError(
-                "`sampler` must be a KerasHub sampler or its name; beam search works "
-                f"with translators only. Received: sampler={sampler!r}"
+                "`sampler` must be a KerasHub sampler or its name; a translator's "
+                f"`translate` searches by a beam. Received: sampler={sampler!r}"
             )
         super().compile(*args, sampler=sampler, **kwargs)
 

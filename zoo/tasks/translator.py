@@ -4,16 +4,12 @@ from typing import Any
 
 import keras
 import keras_hub
-import numpy as np
 from keras import ops
 
 from zoo.backend import Tensor
 from zoo.decoding.beam import KerasDecoder
-from zoo.decoding.beam_state import LOW
-from zoo.decoding.search import check_found
 from zoo.decoding.translating import Translating
 from zoo.ids import PAD_ID, START_ID
-from zoo.layers.functional import values_of
 from zoo.models.bahdanau import Bahdanau, RNNencdec
 from zoo.models.cho import RNNEncoderDecoder
 from zoo.models.lstmn import LSTMNEncoderDecoder
@@ -112,19 +108,6 @@ class Translator(Generating, Translating, Seq2SeqTask, keras_hub.models.Seq2SeqL
     text_columns = ("source", "target")
     text_inputs = 2
 
-    def make_generate_function(self) -> Any:
-        """KerasHub's, which raises the `ValueError` of a search in a graph after it."""
-        function = super().make_generate_function()
-
-        def checked(*args, **kwargs):
-            outputs = function(*args, **kwargs)
-            if (first := values_of(outputs["token_ids"][:, :1])) is not None:
-                found = np.where(first < 0, LOW, 0)
-                check_found(found, range(len(found)), "source_ids")
-            return outputs
-
-        return checked if hasattr(self.sampler, "generate") else function
-
     def generate_step(
         self, inputs: Tensor, stop_token_ids: list[int] | None = None
     ) -> dict[str, Tensor]:
@@ -138,11 +121,8 @@ class Translator(Generating, Translating, Seq2SeqTask, keras_hub.models.Seq2SeqL
         Returns:
             `{"token_ids": (B, T)}`, 0 behind a row's first stop token.
         """
-        if hasattr(self.sampler, "generate"):  # a search, which takes its steps itself
-            stop_token_ids = stop_token_ids or None
-            token_ids = self.sampler.generate(self, inputs, stop_token_ids)
-            return {"token_ids": token_ids}
-        memory = self.encode(inputs["source_ids"])
+        backbone = self.backbone
+        memory = backbone.encode(inputs["source_ids"])
         prompt = inputs.get("target_ids")
         if prompt is None:
             batch = ops.shape(inputs["source_ids"])[0]
@@ -150,9 +130,9 @@ class Translator(Generating, Translating, Seq2SeqTask, keras_hub.models.Seq2SeqL
             first = ops.arange(length, dtype="int32") == 0
             prompt = ops.tile(ops.where(first, START_ID, PAD_ID)[None], (batch, 1))
         prompt = ops.cast(prompt, "int32")
-        state = self.start_for(memory, ops.shape(prompt)[1])
+        state = backbone.start_for(memory, ops.shape(prompt)[1])
         token_ids, counts = self.sample(
-            lambda last, state: self.step(last, state, memory)[:2],
+            lambda last, state: backbone.step(last, state, memory)[:2],
             prompt,
             ops.not_equal(prompt, PAD_ID),
             state,
