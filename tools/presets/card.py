@@ -2,9 +2,9 @@
 
     python -m tools.presets.card savedmodels/NAME --facts facts.json
     python -m tools.presets.card savedmodels/NAME     # measure the files again
-    python -m tools.presets.card --check              # fail if anything is stale
 
 `facts.json` holds one entry per attribute of `zoo.presets.card.Card` except "files".
+The tests fail where one of the three is stale.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import json
 import sys
 from pathlib import Path
 
-from tools import ROOT
+from tools import ROOT, markdown
 from zoo.presets.card import (
     PresetError,
     format_bytes,
@@ -30,19 +30,16 @@ TABLE_END = "<!-- presets:end -->"
 
 def main(argv=None, root=ROOT):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", nargs="?", type=Path, help="the preset's folder")
+    parser.add_argument("folder", type=Path, help="the preset's folder")
     parser.add_argument("--facts", type=Path, help="default: those of its card.json")
-    parser.add_argument("--check", action="store_true", help="write nothing")
     arguments = parser.parse_args(argv)
-    if (arguments.folder is None) != arguments.check:
-        parser.error("give a preset's folder, or --check alone")
+    folder, file = arguments.folder, arguments.facts
     try:
-        if arguments.check:
-            stale = check(root)
-            for what in stale:
-                print(f"stale: {what}", file=sys.stderr)
-            return 1 if stale else 0
-        write(arguments.folder, arguments.facts, root)
+        if file is None:
+            facts = read_card(folder).to_dict()
+        else:
+            facts = json.loads(file.read_text(encoding="utf-8"))
+        write(folder, facts, root)
     except (PresetError, OSError) as error:
         print(f"card: error: {error}", file=sys.stderr)
         return 1
@@ -50,15 +47,6 @@ def main(argv=None, root=ROOT):
 
 
 def write(folder, facts, root):
-    """Writes a preset's card and README.md, then the table of presets."""
-    if facts:
-        content = json.loads(facts.read_text(encoding="utf-8"))
-    else:
-        content = read_card(folder).to_dict()
-    write_facts(folder, content, root)
-
-
-def write_facts(folder, facts, root):
     """Writes the card and README.md of a preset, and the table of presets."""
     card = write_card(folder, {k: v for k, v in facts.items() if k != "files"})
     print(f"{folder}: {len(card.files)} files, {card.bytes:,} bytes")
@@ -104,11 +92,9 @@ def presets_table(cards, root=".."):
         cards: the presets.
         root: relative path of the repository from the page's folder, for its links.
     """
-    heads = "preset|paper|task|parameters|size|licence|scores|CPU speed"
-    names = tuple(heads.split("|"))
-    rows = [names, ("---",) * len(names)]
-    for card in cards:
-        row = (
+    heads = "preset|paper|task|parameters|size|licence|scores|CPU speed".split("|")
+    rows = [
+        (
             f"[`{card.name}`]({root}/savedmodels/{card.name})",
             f"[{short_paper(card)}]({card.paper['url']})",
             format_task(card),
@@ -118,8 +104,9 @@ def presets_table(cards, root=".."):
             _scores(card),
             format_speed(card),
         )
-        rows.append(row)
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+        for card in cards
+    ]
+    return markdown.table(heads, rows, numbers_from=None)
 
 
 def _scores(card):

@@ -17,7 +17,7 @@ import sys
 import zoo
 from tools import ROOT
 from tools.bench.core import repeated
-from tools.presets.card import cards, write_facts
+from tools.presets.card import cards, write
 from zoo.backend import configured_backend
 from zoo.presets.card import read_card
 from zoo.training import config
@@ -51,7 +51,7 @@ def main(argv=None, root=ROOT):
                 print(f"{name}: {score['metric']} {score['value']}, now {value:.2f}")
             score["value"] = round(value, 4)
             score["signature"] = signature or score["signature"]
-        write_facts(folder, facts, root)
+        write(folder, facts, root)
         print(f"{name}: {facts['speed']['value']} {unit}", flush=True)
     return 0
 

@@ -17,24 +17,6 @@ def test_runs_go_seed_by_seed():
     assert [seed for _, seed in runs] == sorted(seed for _, seed in runs)
 
 
-# As in the first runs of the study: an option that came later must not change them
-# while it is off.
-FIRST = {
-    "none": "1f9f975bffbb",
-    "lstm": "52d37ea29e2d",
-    "soft": "0f0947ab5198",
-    "soft_plain": "bc090f556ee2",
-    "hard": "eba643f8fc46",
-    "hard_plain": "d6f1802a973a",
-}
-
-
-@pytest.mark.backend_free
-@pytest.mark.parametrize("name", FIRST)
-def test_earlier_runs_of_the_study_hold(name):
-    assert digest(name) == FIRST[name]
-
-
 @pytest.mark.backend_free
 def test_the_digest_changes_with_what_a_run_is(monkeypatch):
     digests = [digest(name) for name in ARMS]
@@ -46,29 +28,6 @@ def test_the_digest_changes_with_what_a_run_is(monkeypatch):
     # Words for the page are none of it.
     monkeypatch.setitem(ARMS, "dot", dataclasses.replace(arm, words="another"))
     assert digest("dot") == before
-
-
-LUONG = (
-    "none dot general local_p general_plain none_forward location_plain location "
-    "concat local_m general_forward general_both"
-)
-TRANSFORMERS = "post post_cold pre pre_cold"
-
-
-@pytest.mark.backend_free
-@pytest.mark.parametrize("names", [LUONG, "bahdanau rnnencdec", TRANSFORMERS])
-def test_arms_of_a_group_differ_in_the_model_and_its_warm_up_alone(names):
-    scales = [choices(name) for name in names.split()]
-    plain = []
-    for scale in scales:
-        optimizer = dataclasses.replace(scale.optimizer, warmup=0)
-        plain.append(dataclasses.replace(scale, model={}, optimizer=optimizer))
-    assert all(one == plain[0] for one in plain)
-    if names != TRANSFORMERS:
-        assert len({scale.optimizer.warmup for scale in scales}) == 1
-    sizes = ("num_layers", "hidden_dim", "embedding_dim", "dropout")
-    shared = [{k: scale.model.get(k) for k in sizes} for scale in scales]
-    assert all(one == shared[0] for one in shared)
 
 
 @pytest.mark.backend_free

@@ -68,22 +68,6 @@ def test_tables_have_means_and_deviations():
     assert "9 of 140 runs are done" in text and "![BLEU of each arm" in text
 
 
-def test_captioners_have_a_table_and_claims():
-    found = {}
-    for arm, right in (("soft", 70), ("hard", 50)):
-        for seed in (1, 2, 3):
-            true = np.arange(100) < right + seed
-            rest = np.tile([1, 1, 2, 3, 6], (100, 1))
-            counts = {"captions": pack(np.column_stack([true, rest]))}
-            row = {"arm": arm, "seed": seed, "parameters": 9_000, "seconds": 330}
-            found[arm, seed] = Result({**row, "scores": {}, "counts": counts})
-    text = told(found)
-    words = ARMS["soft"].words
-    assert f"| `soft` | {words} | 72.0 ± 1.0 | 50.0 ± 0.0" in text
-    claim = next(x for x in text.splitlines() if x.startswith("| hard attention is be"))
-    assert "| **does not hold**: hard against soft -20.00 ±" in claim
-
-
 def test_claims_are_told_plainly():
     found = runs(general=7, general_plain=9, none=5, none_forward=5)
     found |= runs(2, dot=9)
@@ -99,23 +83,6 @@ def test_claims_are_told_plainly():
     assert "**undecided**" in reversed_ and "detectable" in reversed_
     dot = next(x for x in text.splitlines() if x.startswith("| dot is better than gen"))
     assert "**undecided**" in dot and "detectable" not in dot
-
-
-def test_the_detectable_difference_is_told():
-    found = {
-        (arm, seed): Result({"arm": arm, "seed": seed, "scores": {"e": value}})
-        for arm, values in {"a": (1.0, 2.0, 3.5), "b": (2.5, 2.0, 3.0)}.items()
-        for seed, value in enumerate(values, start=1)
-    }
-    contrast = better("a", "b", "e")
-    result, estimates = verdict([contrast], found)
-    [one] = estimates
-    text = figures([contrast], estimates, result)
-    assert f"detectable {one.detectable():.7f}" in text
-    # Of a single seed there is no deviation.
-    single = {key: result for key, result in found.items() if key[1] == 1}
-    result, estimates = verdict([contrast], single)
-    assert figures([contrast], estimates, result) == "a against b +1.5000000"
 
 
 def test_of_many_contrasts_the_least_sure_is_shown():

@@ -1,5 +1,6 @@
 """Writes every drawing into docs/drawings."""
 
+import inspect
 import sys
 from pathlib import Path
 
@@ -8,24 +9,10 @@ from tools.site.drawings import attention, recurrent
 
 FOLDER = ROOT / "docs" / "drawings"
 DRAWINGS = {
-    **{
-        name: getattr(recurrent, name)
-        for name in (
-            "birnn",
-            "lstm",
-            "gru",
-            "encoder_decoder",
-            "seq2seq",
-            "beam_search",
-        )
-    },
-    **{
-        name: getattr(attention, name)
-        for name in (
-            "bahdanau luong_global luong_local input_feeding lstmn show_attend_tell "
-            "transformer multi_head query_key_value attention_slots"
-        ).split()
-    },
+    name: thing
+    for module in (recurrent, attention)
+    for name, thing in vars(module).items()
+    if inspect.isfunction(thing)
 }
 
 
