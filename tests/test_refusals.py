@@ -2,7 +2,7 @@
 
 import inspect
 from functools import partial
-from typing import Literal, get_args, get_origin, get_type_hints
+from typing import Literal, get_args, get_origin
 
 import keras
 import numpy as np
@@ -261,8 +261,8 @@ def annotated():
             if name in ("AttentionCell", "ContextCell", "HardAttention"):  # of others
                 continue
             if isinstance(cls, type) and issubclass(cls, Configured):
-                hints = get_type_hints(cls.__init__, include_extras=True)
-                for argument, hint in hints.items():
+                for argument, parameter in inspect.signature(cls).parameters.items():
+                    hint = parameter.annotation
                     kinds = {hint, *get_args(hint)} & {*BAD}
                     if kinds or get_origin(hint) is Literal:
                         bad = BAD[kinds.pop()] if kinds else "another"

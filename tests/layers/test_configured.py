@@ -1,9 +1,11 @@
+import inspect
+
 import keras
 import numpy as np
 import pytest
 
 from tests.harness import close, same_config, to_numpy
-from zoo.layers import PerGate
+from zoo.layers import AdditiveAttention, PerGate
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -30,3 +32,20 @@ def test_a_seed_repeats_the_kernel_and_not_the_gate():
     gates = np.split(kernel, 3, axis=1)
     for a, b in ((0, 1), (0, 2), (1, 2)):
         assert np.abs(gates[a] - gates[b]).max() > 0.1
+
+
+def test_a_class_has_its_bases_arguments_or_a_constructor_of_its_own():
+    class Own(AdditiveAttention):
+        scale: float = 1.0
+
+    class Fixed(Own):
+        def __init__(self, **options):
+            super().__init__(3, **options)
+
+    assert list(inspect.signature(Own).parameters)[::4] == ["units", "scale"]
+    assert Own.from_config(Own(3, scale=2.0).get_config()).scale == 2.0
+    layer = type("Fixed2", (Fixed,), {})(use_bias=True)
+    assert (layer.units, layer.use_bias) == (3, True)
+    for values, options in (((), {}), ((3,), {"units": 3}), ((3, *"abcde"), {})):
+        with pytest.raises(TypeError):
+            Own(*values, **options)

@@ -177,18 +177,16 @@ class AdditiveAttention(_GlobalAttention):
 
     _score_class = AdditiveScore
 
-    def __init__(
-        self,
-        units: Size,
-        kernel_initializer: Initializer = "glorot_uniform",
-        vector_initializer: Initializer = "glorot_uniform",
-        use_bias: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.configure(locals())
-        options = self.kernel_initializer, self.vector_initializer, use_bias
-        self.score_layer = self._score_class(units, *options, dtype=self.dtype_policy)
+    units: Size
+    kernel_initializer: Initializer = "glorot_uniform"
+    vector_initializer: Initializer = "glorot_uniform"
+    use_bias: bool = False
+
+    def setup(self) -> None:
+        options = self.kernel_initializer, self.vector_initializer, self.use_bias
+        self.score_layer = self._score_class(
+            self.units, *options, dtype=self.dtype_policy
+        )
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -242,16 +240,12 @@ class MultiplicativeAttention(_GlobalAttention):
         (2, 5)
     """
 
-    def __init__(
-        self,
-        score: Literal["dot", "general", "scaled_dot"] = "general",
-        kernel_initializer: Initializer = "glorot_uniform",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.configure(locals())
+    score: Literal["dot", "general", "scaled_dot"] = "general"
+    kernel_initializer: Initializer = "glorot_uniform"
+
+    def setup(self) -> None:
         self.score_layer = make_score(
-            score, self.kernel_initializer, dtype=self.dtype_policy
+            self.score, self.kernel_initializer, dtype=self.dtype_policy
         )
 
 
@@ -279,14 +273,8 @@ class LocationAttention(Attention):
         (2, 5)
     """
 
-    def __init__(
-        self,
-        max_length: Size,
-        kernel_initializer: Initializer = "glorot_uniform",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.configure(locals())
+    max_length: Size
+    kernel_initializer: Initializer = "glorot_uniform"
 
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         shape = (query_shape[-1], self.max_length)

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import keras
 from keras import ops
@@ -27,7 +27,7 @@ class DecoderCell(MemoryLayer):
 
     dropout = 0.0
     input_feeding = True  # of the last step's result or a context
-    fed_size: int  # of the second part of the input, which is known in the step only
+    fed_size = 0  # of the second part of the input, which is known in the step only
 
     @property
     def counts(self) -> list[int]:
@@ -106,8 +106,6 @@ class DecoderCell(MemoryLayer):
 class Decoder(MemoryLayer):
     """Base class of the decoders, which run a `DecoderCell` over whole targets."""
 
-    cell: Any
-
     def build(self, inputs_shape: Shape, memory_shape: Shape) -> None:
         if not self.cell.built:
             self.cell.build((inputs_shape[0], inputs_shape[-1]), memory_shape)
@@ -154,6 +152,23 @@ class Decoder(MemoryLayer):
         states = [*((batch, int(size)) for size in states), (batch,)]
         outputs = [(batch, time, size) for size in sizes]
         return *outputs, states, (batch, time, memory_shape[1])
+
+
+def recurrent_cells(name: str, cells: Any) -> list[Any]:
+    """The check of an argument that is a recurrent cell or a list of them."""
+    cells = as_list(cells)
+    if not cells or any(
+        not hasattr(cell, "state_size")
+        # Its mask would be kept in the cell from one batch to the next.
+        or getattr(cell, "dropout", 0)
+        or getattr(cell, "recurrent_dropout", 0)
+        for cell in cells
+    ):
+        raise ValueError(
+            f"`{name}` must be a recurrent cell or a list of them, with no dropout "
+            f"of their own: give `dropout`. Received: {cells!r}"
+        )
+    return cells
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -211,38 +226,21 @@ class AttentionCell(DecoderCell):
         ((2, 8), (2, 5))
     """
 
-    units: int
-    W_c: Any
+    cells: Annotated[Any, recurrent_cells]
+    attention: Any
+    units: Size | None = None
+    input_feeding: bool = True
+    dropout: float = 0.0
+    kernel_initializer: Initializer = "glorot_uniform"
+    seed: Any = None
+    vector: Literal["tanh", "linear", "context"] = "tanh"
 
-    def __init__(
-        self,
-        cells: Any,
-        attention: Any,
-        units: Size | None = None,
-        input_feeding: bool = True,
-        dropout: float = 0.0,
-        kernel_initializer: Initializer = "glorot_uniform",
-        seed: Any = None,
-        vector: Literal["tanh", "linear", "context"] = "tanh",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        cells = list(cells) if isinstance(cells, (list, tuple)) else [cells]
-        if not cells or any(
-            not hasattr(cell, "state_size")
-            # Its mask would be kept in the cell from one batch to the next.
-            or getattr(cell, "dropout", 0)
-            or getattr(cell, "recurrent_dropout", 0)
-            for cell in cells
-        ):
-            raise ValueError(
-                "`cells` must be a recurrent cell or a list of them, with no dropout "
-                f"of their own: give `dropout`. Received: {cells!r}"
-            )
-        if units is None and vector != "context":
-            units = cells[-1].output_size
-        self.configure(locals())
-        self.drop = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
+    def setup(self) -> None:
+        if self.units is None and self.vector != "context":
+            self.units = self.cells[-1].output_size
+        self.drop = keras.layers.Dropout(
+            self.dropout, seed=self.seed, dtype=self.dtype_policy
+        )
         self.output_size = self.units
 
     def build(self, inputs_shape: Shape, memory_shape: Shape) -> None:
@@ -256,7 +254,7 @@ class AttentionCell(DecoderCell):
             size = cell.output_size
         if not self.attention.built:
             self.attention.build((None, size), memory_shape)
-        self.W_c = None
+        self.W_c: Any = None
         if self.vector != "context":
             shape = (memory_shape[-1] + size, self.units)
             self.make_weight("W_c", shape, self.kernel_initializer)
@@ -350,6 +348,4 @@ class AttentionDecoder(Decoder):
         ((2, 7, 8), (2, 7, 5))
     """
 
-    def __init__(self, cell: Any, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.configure(locals())
+    cell: Any

@@ -1,11 +1,12 @@
 """Bases of layers: constructor arguments, kept in configs, and initial weights."""
 
+import dataclasses
 import functools
 import inspect
 import types
 import typing
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import keras
 from keras import ops
@@ -37,38 +38,54 @@ def instance(*classes: type) -> Callable[[str, Any], Any]:
 Initializer = Annotated[Any, lambda name, value: keras.initializers.get(value)]
 
 
+@typing.dataclass_transform(field_specifiers=(dataclasses.field,))
 class Configured:
-    """Base of layers and backbones whose config is their constructor's arguments.
+    """Base of layers and backbones whose annotated attributes are their arguments.
 
-    A constructor calls `self.configure(locals())` after `super().__init__(…)`.
+    A class's constructor is made as a dataclass's is, of the annotated attributes,
+    those of base classes first. It checks each argument by its annotation, sets it, and
+    calls `setup`. A `ClassVar` is no argument.
 
     Example:
         >>> class Scale(Configured, keras.layers.Layer):
-        ...     def __init__(self, units: Size, mode: Literal["a", "b"], **kwargs):
-        ...         super().__init__(**kwargs)
-        ...         self.configure(locals())
-        >>> layer = Scale(3, "a")
+        ...     units: Size
+        ...     mode: Literal["a", "b"] = "a"
+        >>> layer = Scale(3, name="scale")
         >>> layer.units, layer.get_config()["mode"]
         (3, 'a')
     """
 
-    argument_names: tuple[str, ...] = ()
+    arguments: ClassVar[dict[str, inspect.Parameter]] = {}
 
-    def configure(self, arguments: dict[str, Any]) -> None:
-        """Checks a constructor's `locals()` and sets its arguments as attributes."""
-        constructor = arguments["__class__"].__init__
-        hints = _hints(constructor)
-        names = [
-            name
-            for name, parameter in inspect.signature(constructor).parameters.items()
-            if name not in ("self", "dtype") and parameter.kind != parameter.VAR_KEYWORD
-        ]
-        for name in names:
-            setattr(self, name, _checked(name, arguments[name], hints.get(name)))
-        self.argument_names = (*self.argument_names, *names)
+    if TYPE_CHECKING:  # arguments of all Keras layers, read by Keras itself
+        name: Any = dataclasses.field(default=None, kw_only=True)
+        dtype: Any = dataclasses.field(default=None, kw_only=True)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        hints = inspect.get_annotations(cls, eval_str=True)
+        own = {k: v for k, v in hints.items() if typing.get_origin(v) is not ClassVar}
+        if "__init__" in vars(cls) or not own:
+            return
+        cls.arguments = {}
+        for base in reversed(cls.__mro__[1:]):
+            cls.arguments |= getattr(base, "arguments", {})
+        for name, hint in own.items():
+            default = vars(cls).get(name, inspect.Parameter.empty)
+            cls.arguments[name] = _argument(name, default=default, annotation=hint)
+            if name in vars(cls):  # it would hide a layer: torch keeps those elsewhere
+                delattr(cls, name)
+        cls.__init__ = _make_constructor(cls.arguments)  # type: ignore[method-assign]
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.setup()
+
+    def setup(self) -> None:
+        """Makes the parts, once the arguments are attributes."""
 
     def get_config(self) -> dict[str, Any]:
-        own = {name: _serialized(getattr(self, name)) for name in self.argument_names}
+        own = {name: _serialized(getattr(self, name)) for name in self.arguments}
         return {**super().get_config(), **own}
 
     @classmethod
@@ -82,9 +99,27 @@ class Configured:
         return super().from_config(config | own)
 
 
-@functools.cache
-def _hints(constructor):
-    return typing.get_type_hints(constructor, include_extras=True)
+_argument = functools.partial(
+    inspect.Parameter, kind=inspect.Parameter.POSITIONAL_OR_KEYWORD
+)
+
+
+def _make_constructor(arguments):
+    """The `__init__` with these arguments, and Keras's own by keyword."""
+    options = inspect.Parameter("options", inspect.Parameter.VAR_KEYWORD)
+    signature = inspect.Signature([_argument("self"), *arguments.values(), options])
+
+    def construct(self, *values, **options):
+        given = signature.bind(self, *values, **options)
+        given.apply_defaults()
+        super(Configured, self).__init__(**given.arguments["options"])
+        for name, argument in arguments.items():
+            value = _checked(name, given.arguments[name], argument.annotation)
+            setattr(self, name, value)
+        self.setup()
+
+    construct.__signature__ = signature  # type: ignore[attr-defined]
+    return construct
 
 
 def _checked(name, value, hint):

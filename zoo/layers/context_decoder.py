@@ -61,17 +61,13 @@ class ContextCell(DecoderCell):
         ((2, 8), (2, 12), (2, 5))
     """
 
-    def __init__(
-        self,
-        cell: Annotated[Any, instance(GRUCell, LSTMCell)],
-        attention: Annotated[Any, instance(Attention)],
-        gate: bool = False,
-        kernel_initializer: Initializer = "glorot_uniform",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.configure(locals())
-        self.output_size = cell.output_size
+    cell: Annotated[Any, instance(GRUCell, LSTMCell)]
+    attention: Annotated[Any, instance(Attention)]
+    gate: bool = False
+    kernel_initializer: Initializer = "glorot_uniform"
+
+    def setup(self) -> None:
+        self.output_size = self.cell.output_size
 
     @property
     def cells(self) -> list[Any]:  # type: ignore[override]
@@ -155,11 +151,7 @@ class ContextDecoder(Decoder):
         ((2, 7, 8), (2, 7, 12))
     """
 
-    def __init__(
-        self, cell: Annotated[Any, instance(ContextCell)], **kwargs: Any
-    ) -> None:
-        super().__init__(**kwargs)
-        self.configure(locals())
+    cell: Annotated[Any, instance(ContextCell)]
 
     def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
         return previous_mask, previous_mask
@@ -198,9 +190,7 @@ class FixedContextDecoder(ConfiguredLayer):
         (2, 7, 8)
     """
 
-    def __init__(self, cell: Annotated[Any, instance(GRUCell)], **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.configure(locals())
+    cell: Annotated[Any, instance(GRUCell)]
 
     def build(
         self,
@@ -293,15 +283,9 @@ class MaxoutReadout(ConfiguredLayer):
         (2, 7, 5)
     """
 
-    def __init__(
-        self,
-        units: Size,
-        use_bias: bool = True,
-        kernel_initializer: Initializer = "glorot_uniform",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.configure(locals())
+    units: Size
+    use_bias: bool = True
+    kernel_initializer: Initializer = "glorot_uniform"
 
     def build(
         self, state_shape: Shape, embedding_shape: Shape, context_shape: Shape

@@ -49,16 +49,12 @@ class HardAttention(Attention):
 
     takes_noise = True
 
-    def __init__(
-        self,
-        attention: Annotated[Any, instance(Attention)],
-        soft_share: Rate = 0.5,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.configure(locals())
-        self.score_layer = attention  # which is built and projects as a score does
-        self.needs_position = attention.needs_position
+    attention: Annotated[Any, instance(Attention)]
+    soft_share: Rate = 0.5
+
+    def setup(self) -> None:
+        self.score_layer = self.attention  # which is built and projects as a score does
+        self.needs_position = self.attention.needs_position
 
     def draw_noise(self, shape: Shape, seed: Any) -> Tensor:
         """Gumbel noise of each place and a coin, `(*shape[:-1], S + 1)`.

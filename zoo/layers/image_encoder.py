@@ -1,6 +1,6 @@
 """A small convolutional net whose map of an image is a grid of annotation vectors."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import keras
 from keras import ops
@@ -8,6 +8,14 @@ from keras import ops
 from zoo.backend import Shape, Tensor
 from zoo.checks import positive
 from zoo.layers.configured import ConfiguredLayer
+
+
+def sizes(name: str, value: Any) -> tuple[int, ...]:
+    """The check of one positive integer or more."""
+    value = tuple(positive(name, size) for size in value)
+    if not value:
+        raise ValueError(f"`{name}` must not be empty. Received: {value!r}")
+    return value
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -42,12 +50,9 @@ class ImageEncoder(ConfiguredLayer):
         (2, 5, 7, 8)
     """
 
-    def __init__(self, filters: Any = (32, 64, 128), **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        filters = tuple(positive("filters", count) for count in filters)
-        if not filters:
-            raise ValueError(f"`filters` must not be empty. Received: {filters!r}")
-        self.configure(locals())
+    filters: Annotated[Any, sizes] = (32, 64, 128)
+
+    def setup(self) -> None:
         self.convolutions = [
             keras.layers.Conv2D(
                 count,

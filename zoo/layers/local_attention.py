@@ -32,17 +32,12 @@ class _LocalAttention(Attention):
     `(B, T)`, and p_t, float, or None.
     """
 
-    def __init__(
-        self,
-        score: Any,
-        window: Size,
-        kernel_initializer: Initializer = "glorot_uniform",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.configure(locals())
+    score: Any = "general"
+    window: Size = 10
+
+    def setup(self) -> None:
         self.score_layer = make_score(
-            score, self.kernel_initializer, dtype=self.dtype_policy
+            self.score, self.kernel_initializer, dtype=self.dtype_policy
         )
 
     def attention_window(self, query, mask, position=None):
@@ -145,15 +140,8 @@ class LocalMonotonicAttention(_LocalAttention):
 
     needs_position = True
 
-    def __init__(
-        self,
-        score: Any = "general",
-        window: Size = 10,
-        reverse: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(score, window, **kwargs)
-        self.configure(locals())
+    reverse: bool = False
+    kernel_initializer: Initializer = "glorot_uniform"
 
     def place(self, query: Tensor, lengths: Any, position: Tensor) -> Any:
         if position is None:
@@ -201,15 +189,8 @@ class LocalPredictiveAttention(_LocalAttention):
         (1, 3, 9)
     """
 
-    def __init__(
-        self,
-        score: Any = "general",
-        window: Size = 10,
-        units: Size | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(score, window, **kwargs)
-        self.configure(locals())
+    units: Size | None = None
+    kernel_initializer: Initializer = "glorot_uniform"
 
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         units = self.units or query_shape[-1]

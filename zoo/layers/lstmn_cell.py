@@ -86,15 +86,9 @@ class LSTMNCell(ConfiguredLayer):
         ((2, 4), (2, 4))
     """
 
-    def __init__(
-        self,
-        units: Size,
-        fusion: Literal[None, "shallow", "deep"] = None,
-        kernel_initializer: Initializer = "glorot_uniform",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.configure(locals())
+    units: Size
+    fusion: Literal[None, "shallow", "deep"] = None
+    kernel_initializer: Initializer = "glorot_uniform"
 
     def build(self, inputs_shape: Shape, skip: int = 0) -> None:
         """Makes the weights; the attention's query ignores the last `skip` inputs."""

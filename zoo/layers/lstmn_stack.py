@@ -58,29 +58,27 @@ class LSTMN(ConfiguredLayer):
         ((2, 5, 4), 2)
     """
 
-    def __init__(
-        self,
-        units: Size,
-        num_layers: Size = 1,
-        fusion: Any = None,
-        dropout: Rate = 0.0,
-        kernel_initializer: Initializer = "glorot_uniform",
-        seed: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.configure(locals())
+    units: Size
+    num_layers: Size = 1
+    fusion: Any = None
+    dropout: Rate = 0.0
+    kernel_initializer: Initializer = "glorot_uniform"
+    seed: Any = None
+
+    def setup(self) -> None:
         self.cells = [
             LSTMNCell(
-                units,
-                fusion,
+                self.units,
+                self.fusion,
                 kernel_initializer=clone_initializer(self.kernel_initializer),
                 dtype=self.dtype_policy,
                 name=f"lstmn_{layer}",
             )
-            for layer in range(num_layers)
+            for layer in range(self.num_layers)
         ]
-        self.drop = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
+        self.drop = keras.layers.Dropout(
+            self.dropout, seed=self.seed, dtype=self.dtype_policy
+        )
 
     def build(self, inputs_shape: Shape) -> None:
         size = inputs_shape[-1]

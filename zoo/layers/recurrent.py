@@ -70,44 +70,40 @@ class RecurrentStack(ConfiguredLayer):
         ((2, 5, 8), 2)
     """
 
-    def __init__(
-        self,
-        units: Size,
-        num_layers: Size = 1,
-        bidirectional: bool = False,
-        reverse: bool = False,
-        dropout: Rate = 0.0,
-        kernel_initializer: Initializer = "glorot_uniform",
-        recurrent_initializer: Initializer | None = None,
-        bias_initializer: Initializer = "zeros",
-        cell: Literal["lstm", "gru", "rnn"] = "lstm",
-        cell_options: Any = None,
-        seed: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.configure(locals())
-        if bidirectional and units % 2:
+    units: Size
+    num_layers: Size = 1
+    bidirectional: bool = False
+    reverse: bool = False
+    dropout: Rate = 0.0
+    kernel_initializer: Initializer = "glorot_uniform"
+    recurrent_initializer: Initializer | None = None
+    bias_initializer: Initializer = "zeros"
+    cell: Literal["lstm", "gru", "rnn"] = "lstm"
+    cell_options: Any = None
+    seed: Any = None
+
+    def setup(self) -> None:
+        if self.bidirectional and self.units % 2:
             raise ValueError(
                 "A bidirectional stack needs an even number of units, half for each "
-                f"direction. Received: units={units}"
+                f"direction. Received: units={self.units}"
             )
-        if recurrent_initializer is None:
+        if self.recurrent_initializer is None:
             self.recurrent_initializer = self.kernel_initializer
-        names = ("forward", "backward") if bidirectional else (cell,)
+        names = ("forward", "backward") if self.bidirectional else (self.cell,)
         options: dict[str, Any] = {}
-        options |= {"unit_forget_bias": False} if cell == "lstm" else {}
-        options |= cell_options or {}
+        options |= {"unit_forget_bias": False} if self.cell == "lstm" else {}
+        options |= self.cell_options or {}
         needed = ("use_bias", "forget_gate") if options.get("unit_forget_bias") else ()
         if not all(options.get(name, True) for name in needed):
             raise ValueError(
                 "`unit_forget_bias` needs biases and forget gates. "
-                f"Received: cell_options={cell_options!r}"
+                f"Received: cell_options={self.cell_options!r}"
             )
         self.cells = [
             [
-                CELLS[cell](
-                    units // len(names),
+                CELLS[self.cell](
+                    self.units // len(names),
                     **options,
                     kernel_initializer=clone_initializer(self.kernel_initializer),
                     recurrent_initializer=clone_initializer(self.recurrent_initializer),
@@ -117,9 +113,11 @@ class RecurrentStack(ConfiguredLayer):
                 )
                 for name in names
             ]
-            for layer in range(num_layers)
+            for layer in range(self.num_layers)
         ]
-        self.drop = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
+        self.drop = keras.layers.Dropout(
+            self.dropout, seed=self.seed, dtype=self.dtype_policy
+        )
 
     def build(self, inputs_shape: Shape) -> None:
         size = inputs_shape[-1]

@@ -104,11 +104,7 @@ class GeneralScore(DotScore):
     the paper's matrix transposed, whose vectors are columns.
     """
 
-    def __init__(
-        self, kernel_initializer: Initializer = "glorot_uniform", **kwargs: Any
-    ) -> None:
-        super().__init__(**kwargs)
-        self.configure(locals())
+    kernel_initializer: Initializer = "glorot_uniform"
 
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         shape = (memory_shape[-1], query_shape[-1])
@@ -122,16 +118,10 @@ class GeneralScore(DotScore):
 class _TanhScore(Score):
     """v_a · tanh(query part + key part + b_a); `units` is the query's by default."""
 
-    def __init__(
-        self,
-        units: Size | None = None,
-        kernel_initializer: Initializer = "glorot_uniform",
-        vector_initializer: Initializer = "glorot_uniform",
-        use_bias: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.configure(locals())
+    units: Size | None = None
+    kernel_initializer: Initializer = "glorot_uniform"
+    vector_initializer: Initializer = "glorot_uniform"
+    use_bias: bool = False
 
     def _build(self, rows, units):
         """Makes the matrices of so many rows, then the vectors."""

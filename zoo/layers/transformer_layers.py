@@ -1,7 +1,7 @@
 """Multi-head attention and the layers made of it (Vaswani et al. 2017, section 3)."""
 
 import math
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import keras
 from keras import ops
@@ -87,14 +87,8 @@ class MultiHeadAttention(MemoryLayer):
         ((2, 3, 8), (2, 2, 3, 5))
     """
 
-    def __init__(
-        self,
-        num_heads: Size,
-        kernel_initializer: Initializer = "glorot_uniform",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.configure(locals())
+    num_heads: Size
+    kernel_initializer: Initializer = "glorot_uniform"
 
     def build(self, query_shape: Shape, memory_shape: Shape) -> None:
         size = query_shape[-1]
@@ -176,32 +170,32 @@ def _dense(owner, units, name, **options):
 class _TransformerLayer(ConfiguredLayer):
     """Sub-layers with residual connections, layer normalisation and dropout."""
 
-    names: tuple[str, ...] = ()  # of sub-layers, attentions first
+    names: ClassVar[tuple[str, ...]] = ()  # of sub-layers, attentions first
 
-    def __init__(
-        self,
-        num_heads: Size,
-        ff_dim: Size,
-        dropout: Rate = 0.0,
-        norm: Literal["post", "pre"] = "post",
-        kernel_initializer: Initializer = "glorot_uniform",
-        seed: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.configure(locals())
-        self.drop = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
+    num_heads: Size
+    ff_dim: Size
+    dropout: Rate = 0.0
+    norm: Literal["post", "pre"] = "post"
+    kernel_initializer: Initializer = "glorot_uniform"
+    seed: Any = None
+
+    def setup(self) -> None:
+        self.drop = keras.layers.Dropout(
+            self.dropout, seed=self.seed, dtype=self.dtype_policy
+        )
         policy = self.dtype_policy
         for name in self.names[:-1]:
             initializer = clone_initializer(self.kernel_initializer)
-            layer = MultiHeadAttention(num_heads, initializer, name=name, dtype=policy)
+            layer = MultiHeadAttention(
+                self.num_heads, initializer, name=name, dtype=policy
+            )
             setattr(self, name, layer)
         for name in (f"{name}_norm" for name in self.names):
-            norm = keras.layers.LayerNormalization(
+            layer = keras.layers.LayerNormalization(
                 epsilon=1e-6, name=name, dtype=policy
             )
-            setattr(self, name, norm)
-        self.inner = _dense(self, ff_dim, "W_1", activation="relu")
+            setattr(self, name, layer)
+        self.inner = _dense(self, self.ff_dim, "W_1", activation="relu")
 
     def build(self, inputs_shape: Shape, memory_shape: Shape | None = None) -> None:
         for name, shape in zip(

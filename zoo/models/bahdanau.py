@@ -100,28 +100,22 @@ class Bahdanau(Seq2SeqBackbone):
         (2, 4, 20)
     """
 
-    def __init__(
-        self,
-        vocabulary_size: Size = 30000,
-        target_vocabulary_size: Size | None = None,
-        hidden_dim: Size = 1000,
-        embedding_dim: Size = 620,
-        attention_dim: Size = 1000,
-        maxout_dim: Size = 500,
-        readout: Literal["previous", "current"] = "previous",
-        use_bias: bool = True,
-        dropout: Rate = 0.0,
-        initializer_range: AboveZero = 0.01,
-        dtype: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(dtype=dtype, **kwargs)
-        self.configure(locals())
-        policy = self.dtype_policy
-        options: dict[str, Any] = {"use_bias": use_bias, "update": "replace"}
-        self.make_embeddings(embedding_dim, self.normal)
+    vocabulary_size: Size = 30000
+    target_vocabulary_size: Size | None = None
+    hidden_dim: Size = 1000
+    embedding_dim: Size = 620
+    attention_dim: Size = 1000
+    maxout_dim: Size = 500
+    readout: Literal["previous", "current"] = "previous"
+    use_bias: bool = True
+    dropout: Rate = 0.0
+    initializer_range: AboveZero = 0.01
+
+    def setup(self) -> None:
+        options: dict[str, Any] = {"use_bias": self.use_bias, "update": "replace"}
+        self.make_embeddings(self.embedding_dim, self.normal)
         self.encoder = RecurrentStack(
-            2 * hidden_dim,
+            2 * self.hidden_dim,
             bidirectional=True,
             kernel_initializer=self.normal(),
             recurrent_initializer=PerGate("orthogonal", 3),
@@ -130,17 +124,17 @@ class Bahdanau(Seq2SeqBackbone):
             **self.named("encoder"),
         )
         self.start_layer = self.dense(
-            hidden_dim, "W_s", activation="tanh", use_bias=use_bias
+            self.hidden_dim, "W_s", activation="tanh", use_bias=self.use_bias
         )
         cell = GRUCell(
-            hidden_dim,
+            self.hidden_dim,
             kernel_initializer=self.normal(),
             recurrent_initializer=PerGate("orthogonal", 3),
             **self.named("decoder_gru"),
             **options,
         )
         attention = AdditiveAttention(
-            attention_dim,
+            self.attention_dim,
             kernel_initializer=keras.initializers.RandomNormal(stddev=0.001),
             vector_initializer="zeros",
             **self.named("attention"),
@@ -148,13 +142,13 @@ class Bahdanau(Seq2SeqBackbone):
         cell = ContextCell(cell, attention, **self.named("decoder_cell"))
         self.decoder = ContextDecoder(cell, **self.named("decoder"))
         self.deep_output = MaxoutReadout(
-            maxout_dim,
-            use_bias=use_bias,
+            self.maxout_dim,
+            use_bias=self.use_bias,
             kernel_initializer=self.normal(),
             **self.named("deep_output"),
         )
-        self.drop = keras.layers.Dropout(dropout, dtype=policy)
-        self.output_layer = self.dense(self.target_size, "W_o", use_bias=use_bias)
+        self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy)
+        self.output_layer = self.dense(self.target_size, "W_o", use_bias=self.use_bias)
         self.build(None)
 
     initializer = Seq2SeqBackbone.normal
@@ -239,21 +233,7 @@ class RNNencdec(RNNEncoderDecoder):
         (2, 4, 20)
     """
 
-    def __init__(
-        self,
-        vocabulary_size: int = 30000,
-        target_vocabulary_size: int | None = None,
-        *,
-        embedding_dim: int = 620,
-        output_rank: int | None = None,
-        variant: Literal["paper", "groundhog"] = "groundhog",
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            vocabulary_size,
-            target_vocabulary_size,
-            embedding_dim=embedding_dim,
-            output_rank=output_rank,
-            variant=variant,
-            **kwargs,
-        )
+    vocabulary_size: Size = 30000
+    embedding_dim: Size = 620
+    output_rank: Size | None = None
+    variant: Literal["paper", "groundhog"] = "groundhog"

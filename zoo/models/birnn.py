@@ -67,39 +67,35 @@ class BiRNN(Backbone):
         (5, 7, 2)
     """
 
-    def __init__(
-        self,
-        input_dim: Size = 66,
-        output_dim: Size = 61,
-        hidden_dim: Size = 39,
-        cell: Literal["lstm", "gru", "rnn"] = "rnn",
-        direction: Literal["both", "forward", "backward"] = "both",
-        delay: Count = 0,
-        initial_state: float = 0.5,
-        dropout: Rate = 0.0,
-        initializer_range: AboveZero = 0.05,
-        dtype: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(dtype=dtype, **kwargs)
-        self.configure(locals())
-        self.initial_state = float(initial_state)
-        if delay and direction == "both":
+    input_dim: Size = 66
+    output_dim: Size = 61
+    hidden_dim: Size = 39
+    cell: Literal["lstm", "gru", "rnn"] = "rnn"
+    direction: Literal["both", "forward", "backward"] = "both"
+    delay: Count = 0
+    initial_state: float = 0.5
+    dropout: Rate = 0.0
+    initializer_range: AboveZero = 0.05
+
+    def setup(self) -> None:
+        self.initial_state = float(self.initial_state)
+        both = self.direction == "both"
+        if self.delay and both:
             raise ValueError(
                 "A net of both directions sees all frames and has no delay. "
-                f"Received: delay={delay}, direction={direction!r}"
+                f"Received: delay={self.delay}, direction={self.direction!r}"
             )
         self.supports_masking = True
-        names = ("forward", "backward") if direction == "both" else (direction,)
+        names = ("forward", "backward") if both else (self.direction,)
         self.chains = [self._cell(name) for name in names]
-        self.drop = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
+        self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy)
         self.output_layer = self.dense(
-            output_dim,
+            self.output_dim,
             "V",
             kernel_initializer=self.uniform(),
             bias_initializer=self.uniform(),
         )
-        self.build((None, None, input_dim))
+        self.build((None, None, self.input_dim))
 
     def _cell(self, name):
         options = {"unit_forget_bias": False} if self.cell == "lstm" else {}
@@ -212,42 +208,37 @@ class BiRNNWords(Backbone):
         (2, 5, 3)
     """
 
-    def __init__(
-        self,
-        vocabulary_size: Size,
-        character_size: Size,
-        output_dim: Size,
-        embedding_dim: Size = 100,
-        character_dim: Size = 32,
-        filters: Size = 128,
-        window: Size = 5,
-        hidden_dim: Size = 128,
-        cell: Literal["lstm", "gru", "rnn"] = "lstm",
-        dropout: Rate = 0.4,
-        word_dropout: Rate = 0.2,
-        initializer_range: AboveZero = 0.1,
-        dtype: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(dtype=dtype, **kwargs)
-        self.configure(locals())
-        if window % 2 == 0:
-            raise ValueError(f"`window` must be odd. Received: window={window}")
+    vocabulary_size: Size
+    character_size: Size
+    output_dim: Size
+    embedding_dim: Size = 100
+    character_dim: Size = 32
+    filters: Size = 128
+    window: Size = 5
+    hidden_dim: Size = 128
+    cell: Literal["lstm", "gru", "rnn"] = "lstm"
+    dropout: Rate = 0.4
+    word_dropout: Rate = 0.2
+    initializer_range: AboveZero = 0.1
+
+    def setup(self) -> None:
+        if self.window % 2 == 0:
+            raise ValueError(f"`window` must be odd. Received: window={self.window}")
         self.seed_generator = keras.random.SeedGenerator()
         self.token_embedding = self.embedding(
-            vocabulary_size, embedding_dim, "words", self.uniform()
+            self.vocabulary_size, self.embedding_dim, "words", self.uniform()
         )
         self.character_embedding = self.embedding(
-            character_size, character_dim, "characters", self.uniform()
+            self.character_size, self.character_dim, "characters", self.uniform()
         )
-        self.convolution = self.dense(filters, "convolution")
+        self.convolution = self.dense(self.filters, "convolution")
         self.birnn = BiRNN(
-            embedding_dim + filters,
-            output_dim,
-            hidden_dim,
-            cell=cell,
-            dropout=dropout,
-            initializer_range=initializer_range,
+            self.embedding_dim + self.filters,
+            self.output_dim,
+            self.hidden_dim,
+            cell=self.cell,
+            dropout=self.dropout,
+            initializer_range=self.initializer_range,
             **self.named("birnn"),
         )
         self.build(None)

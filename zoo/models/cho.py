@@ -99,41 +99,36 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
         (2, 4, 20)
     """
 
-    def __init__(
-        self,
-        vocabulary_size: Size = 15000,
-        target_vocabulary_size: Size | None = None,
-        hidden_dim: Size = 1000,
-        embedding_dim: Size = 100,
-        maxout_dim: Size = 500,
-        output_rank: Size | None = 100,
-        variant: Literal["paper", "groundhog"] = "paper",
-        use_bias: bool = True,
-        dropout: Rate = 0.0,
-        initializer_range: AboveZero = 0.01,
-        dtype: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(dtype=dtype, **kwargs)
-        self.configure(locals())
-        policy, paper = self.dtype_policy, variant == "paper"
+    vocabulary_size: Size = 15000
+    target_vocabulary_size: Size | None = None
+    hidden_dim: Size = 1000
+    embedding_dim: Size = 100
+    maxout_dim: Size = 500
+    output_rank: Size | None = 100
+    variant: Literal["paper", "groundhog"] = "paper"
+    use_bias: bool = True
+    dropout: Rate = 0.0
+    initializer_range: AboveZero = 0.01
+
+    def setup(self) -> None:
+        paper = self.variant == "paper"
         update = "keep" if paper else "replace"
-        options: dict[str, Any] = {"use_bias": use_bias, "update": update}
+        options: dict[str, Any] = {"use_bias": self.use_bias, "update": update}
         gates = PerGate("orthogonal", 3)
-        self.make_embeddings(embedding_dim, self.normal)
+        self.make_embeddings(self.embedding_dim, self.normal)
         self.encoder = RecurrentStack(
-            hidden_dim,
+            self.hidden_dim,
             kernel_initializer=self.normal(),
             recurrent_initializer=gates,
             cell="gru",
             cell_options=options,
             **self.named("encoder"),
         )
-        self.summarize = self.dense(hidden_dim, "V", activation="tanh")
+        self.summarize = self.dense(self.hidden_dim, "V", activation="tanh")
         self.summarize = self.summarize if paper else None
-        self.start_layer = self.dense(hidden_dim, "V_start", activation="tanh")
+        self.start_layer = self.dense(self.hidden_dim, "V_start", activation="tanh")
         cell = GRUCell(
-            hidden_dim,
+            self.hidden_dim,
             reset_after=paper,
             kernel_initializer=self.normal(),
             recurrent_initializer=gates,
@@ -142,12 +137,12 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
         )
         self.decoder = FixedContextDecoder(cell, **self.named("decoder"))
         self.maxout = MaxoutReadout(
-            maxout_dim, use_bias, self.normal(), **self.named("maxout")
+            self.maxout_dim, self.use_bias, self.normal(), **self.named("maxout")
         )
         self.low_rank = None
-        if output_rank is not None:
-            self.low_rank = self.dense(output_rank, "G_r", use_bias=False)
-        self.drop = keras.layers.Dropout(dropout, dtype=policy)
+        if self.output_rank is not None:
+            self.low_rank = self.dense(self.output_rank, "G_r", use_bias=False)
+        self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy)
         self.output_layer = self.dense(self.target_size, "G_l")
         self.build(None)
 

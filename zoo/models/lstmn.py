@@ -76,35 +76,29 @@ class LSTMNEncoderDecoder(Seq2SeqBackbone):
         (2, 4, 20)
     """
 
-    def __init__(
-        self,
-        vocabulary_size: Size = 10000,
-        target_vocabulary_size: Size | None = None,
-        num_layers: Size = 1,
-        hidden_dim: Size = 450,
-        embedding_dim: Size = 300,
-        fusion: Literal["deep", "shallow"] = "deep",
-        dropout: Rate = 0.0,
-        initializer_range: AboveZero | None = None,
-        dtype: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(dtype=dtype, **kwargs)
-        self.configure(locals())
-        policy = self.dtype_policy
-        self.make_embeddings(embedding_dim, self.initializer)
+    vocabulary_size: Size = 10000
+    target_vocabulary_size: Size | None = None
+    num_layers: Size = 1
+    hidden_dim: Size = 450
+    embedding_dim: Size = 300
+    fusion: Literal["deep", "shallow"] = "deep"
+    dropout: Rate = 0.0
+    initializer_range: AboveZero | None = None
+
+    def setup(self) -> None:
+        self.make_embeddings(self.embedding_dim, self.initializer)
         self.encoder, self.decoder = (
             LSTMN(
-                hidden_dim,
-                num_layers,
+                self.hidden_dim,
+                self.num_layers,
                 fusion=kind,
-                dropout=dropout,
+                dropout=self.dropout,
                 kernel_initializer=self.initializer(),
                 **self.named(name),
             )
-            for name, kind in (("encoder", None), ("decoder", fusion))
+            for name, kind in (("encoder", None), ("decoder", self.fusion))
         )
-        self.drop = keras.layers.Dropout(dropout, dtype=policy)
+        self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy)
         self.output_layer = self.dense(self.target_size, "W")
         self.build(None)
 

@@ -116,70 +116,66 @@ class Luong(Seq2SeqBackbone):
         (2, 4, 20)
     """
 
-    def __init__(
-        self,
-        vocabulary_size: Size = 50000,
-        target_vocabulary_size: Size | None = None,
-        num_layers: Size = 4,
-        hidden_dim: Size = 1000,
-        embedding_dim: Size = 1000,
-        attention: Literal["global", "local_m", "local_p", "location"] = "local_p",
-        score: Literal["dot", "general", "concat", "scaled_dot"] = "general",
-        window: Size = 10,
-        input_feeding: bool = True,
-        reverse_source: bool = True,
-        bidirectional: bool = False,
-        dropout: Rate = 0.2,
-        readout_dropout: Rate = 0.0,
-        tie_embeddings: Tie = None,
-        max_source_length: Size = 50,
-        initializer_range: AboveZero = 0.1,
-        dtype: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(dtype=dtype, **kwargs)
-        self.configure(locals())
-        if tie_embeddings and embedding_dim != hidden_dim:
+    vocabulary_size: Size = 50000
+    target_vocabulary_size: Size | None = None
+    num_layers: Size = 4
+    hidden_dim: Size = 1000
+    embedding_dim: Size = 1000
+    attention: Literal["global", "local_m", "local_p", "location"] = "local_p"
+    score: Literal["dot", "general", "concat", "scaled_dot"] = "general"
+    window: Size = 10
+    input_feeding: bool = True
+    reverse_source: bool = True
+    bidirectional: bool = False
+    dropout: Rate = 0.2
+    readout_dropout: Rate = 0.0
+    tie_embeddings: Tie = None
+    max_source_length: Size = 50
+    initializer_range: AboveZero = 0.1
+
+    def setup(self) -> None:
+        if self.tie_embeddings and self.embedding_dim != self.hidden_dim:
             raise ValueError(
                 "Tied embeddings need `embedding_dim` equal to `hidden_dim`. Received: "
-                f"embedding_dim={embedding_dim}, hidden_dim={hidden_dim}"
+                f"embedding_dim={self.embedding_dim}, hidden_dim={self.hidden_dim}"
             )
 
-        policy = self.dtype_policy
-        self.make_embeddings(embedding_dim, self.uniform, tie_embeddings)
+        self.make_embeddings(self.embedding_dim, self.uniform, self.tie_embeddings)
         self.encoder = RecurrentStack(
-            hidden_dim,
-            num_layers,
-            bidirectional=bidirectional,
-            reverse=reverse_source,
-            dropout=dropout,
+            self.hidden_dim,
+            self.num_layers,
+            bidirectional=self.bidirectional,
+            reverse=self.reverse_source,
+            dropout=self.dropout,
             kernel_initializer=self.uniform(),
             cell_options={"use_bias": False},
             **self.named("encoder"),
         )
         cells = [
             LSTMCell(
-                hidden_dim,
+                self.hidden_dim,
                 use_bias=False,
                 unit_forget_bias=False,
                 kernel_initializer=self.uniform(),
                 recurrent_initializer=self.uniform(),
                 **self.named(f"decoder_lstm_{layer}"),
             )
-            for layer in range(num_layers)
+            for layer in range(self.num_layers)
         ]
         cell = AttentionCell(
             cells,
             self._make_attention(),
-            input_feeding=input_feeding,
-            dropout=dropout,
+            input_feeding=self.input_feeding,
+            dropout=self.dropout,
             kernel_initializer=self.uniform(),
             **self.named("decoder_cell"),
         )
         self.decoder = AttentionDecoder(cell, **self.named("decoder"))
-        self.readout_drop = keras.layers.Dropout(readout_dropout, dtype=policy)
+        self.readout_drop = keras.layers.Dropout(
+            self.readout_dropout, dtype=self.dtype_policy
+        )
         self.output_layer = None
-        if not tie_embeddings:
+        if not self.tie_embeddings:
             self.output_layer = self.dense(self.target_size, "W_s", use_bias=False)
         self.build(None)
 

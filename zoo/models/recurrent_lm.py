@@ -85,35 +85,29 @@ class RecurrentLM(Backbone):
         (2, 1, 20)
     """
 
-    def __init__(
-        self,
-        vocabulary_size: Size = 10000,
-        embedding_dim: Size = 150,
-        hidden_dim: Size = 300,
-        num_layers: Size = 1,
-        cell: Cell = "lstm",
-        dropout: Rate = 0.0,
-        initializer_range: AboveZero = 0.05,
-        tapes: Literal["sentence", "call"] = "sentence",
-        dtype: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(dtype=dtype, **kwargs)
-        self.configure(locals())
-        policy = self.dtype_policy
+    vocabulary_size: Size = 10000
+    embedding_dim: Size = 150
+    hidden_dim: Size = 300
+    num_layers: Size = 1
+    cell: Cell = "lstm"
+    dropout: Rate = 0.0
+    initializer_range: AboveZero = 0.05
+    tapes: Literal["sentence", "call"] = "sentence"
+
+    def setup(self) -> None:
         self.token_embedding = self.embedding(
-            vocabulary_size, embedding_dim, "token_embedding", self.uniform()
+            self.vocabulary_size, self.embedding_dim, "token_embedding", self.uniform()
         )
         self.recurrent = recurrent_layer(
-            cell,
-            hidden_dim,
-            num_layers,
-            dropout=dropout,
+            self.cell,
+            self.hidden_dim,
+            self.num_layers,
+            dropout=self.dropout,
             kernel_initializer=self.uniform(),
             **self.named("recurrent"),
         )
-        self.drop = keras.layers.Dropout(dropout, dtype=policy)
-        self.output_layer = self.dense(vocabulary_size, "W")
+        self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy)
+        self.output_layer = self.dense(self.vocabulary_size, "W")
         self.build(None)
 
     initializer = Backbone.uniform
@@ -218,41 +212,36 @@ class RecurrentClassifier(Backbone):
         (2, 2)
     """
 
-    def __init__(
-        self,
-        vocabulary_size: Size,
-        classes: Any = ("negative", "positive"),
-        embedding_dim: Size = 300,
-        hidden_dim: Size = 168,
-        num_layers: Size = 1,
-        cell: Cell = "lstmn",
-        dropout: Rate = 0.5,
-        initializer_range: AboveZero = 0.05,
-        dtype: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(dtype=dtype, **kwargs)
-        self.configure(locals())
-        self.classes = list(classes)
+    vocabulary_size: Size
+    classes: Any = ("negative", "positive")
+    embedding_dim: Size = 300
+    hidden_dim: Size = 168
+    num_layers: Size = 1
+    cell: Cell = "lstmn"
+    dropout: Rate = 0.5
+    initializer_range: AboveZero = 0.05
+
+    def setup(self) -> None:
+        self.classes = list(self.classes)
         if len(set(self.classes)) < 2 or len(set(self.classes)) < len(self.classes):
             raise ValueError(
                 "`classes` must be two different names or more. "
-                f"Received: classes={classes!r}"
+                f"Received: classes={self.classes!r}"
             )
         uniform = self.uniform()
         self.token_embedding = self.embedding(
-            vocabulary_size, embedding_dim, "token_embedding", uniform.clone()
+            self.vocabulary_size, self.embedding_dim, "token_embedding", uniform.clone()
         )
         self.recurrent = recurrent_layer(
-            cell,
-            hidden_dim,
-            num_layers,
-            dropout=dropout,
+            self.cell,
+            self.hidden_dim,
+            self.num_layers,
+            dropout=self.dropout,
             kernel_initializer=uniform,
             **self.named("recurrent"),
         )
-        self.drop = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
-        self.hidden = self.dense(hidden_dim, "hidden", activation="relu")
+        self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy)
+        self.hidden = self.dense(self.hidden_dim, "hidden", activation="relu")
         self.output_layer = self.dense(len(self.classes), "output")
         self.build(None)
 

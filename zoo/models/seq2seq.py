@@ -13,7 +13,7 @@ Ids are int32, padded at the right with 0. Nothing is remembered between calls.
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import keras
 from keras import ops
@@ -40,7 +40,7 @@ class Seq2SeqBackbone(Backbone):
     source_name = "source_ids"
     """The key of the inputs that `encode` reads."""
 
-    loop_parts: Mapping[str, Any] = {}
+    loop_parts: ClassVar[Mapping[str, Any]] = {}
     """Replacements for parts of the model inside a loop over the target."""
 
     def encode(self, source_ids: Tensor, training: bool = False) -> Any:

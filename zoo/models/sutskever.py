@@ -78,46 +78,40 @@ class Seq2Seq(Seq2SeqBackbone):
         (2, 4, 20)
     """
 
-    def __init__(
-        self,
-        vocabulary_size: Size = 160000,
-        target_vocabulary_size: Size | None = None,
-        num_layers: Size = 4,
-        hidden_dim: Size = 1000,
-        embedding_dim: Size = 1000,
-        reverse_source: bool = True,
-        use_bias: bool = False,
-        unit_forget_bias: bool = False,
-        dropout: Rate = 0.0,
-        initializer_range: AboveZero = 0.08,
-        dtype: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(dtype=dtype, **kwargs)
-        self.configure(locals())
-        policy = self.dtype_policy
-        self.make_embeddings(embedding_dim, self.uniform)
+    vocabulary_size: Size = 160000
+    target_vocabulary_size: Size | None = None
+    num_layers: Size = 4
+    hidden_dim: Size = 1000
+    embedding_dim: Size = 1000
+    reverse_source: bool = True
+    use_bias: bool = False
+    unit_forget_bias: bool = False
+    dropout: Rate = 0.0
+    initializer_range: AboveZero = 0.08
+
+    def setup(self) -> None:
+        self.make_embeddings(self.embedding_dim, self.uniform)
         self.encoder, self.decoder = (
             RecurrentStack(
-                hidden_dim,
-                num_layers,
+                self.hidden_dim,
+                self.num_layers,
                 reverse=reverse,
-                dropout=dropout,
+                dropout=self.dropout,
                 kernel_initializer=self.uniform(),
                 bias_initializer=self.uniform(),
                 cell_options={
-                    "use_bias": use_bias,
-                    "unit_forget_bias": unit_forget_bias,
+                    "use_bias": self.use_bias,
+                    "unit_forget_bias": self.unit_forget_bias,
                 },
                 **self.named(name),
             )
             for name, reverse in (("encoder", self.reverse_source), ("decoder", False))
         )
-        self.drop = keras.layers.Dropout(dropout, dtype=policy)
+        self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy)
         self.output_layer = self.dense(
             self.target_size,
             "W",
-            use_bias=use_bias,
+            use_bias=self.use_bias,
             kernel_initializer=self.uniform(),
             bias_initializer=self.uniform(),
         )

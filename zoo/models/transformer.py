@@ -85,39 +85,33 @@ class Transformer(Seq2SeqBackbone):
         (2, 4, 20)
     """
 
-    def __init__(
-        self,
-        vocabulary_size: Size = 37000,
-        target_vocabulary_size: Size | None = None,
-        num_layers: Size = 6,
-        hidden_dim: Size = 512,
-        ff_dim: Size = 2048,
-        num_heads: Size = 8,
-        norm: Literal["post", "pre"] = "post",
-        dropout: Rate = 0.1,
-        tie_embeddings: Tie = "all",
-        dtype: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(dtype=dtype, **kwargs)
-        self.configure(locals())
-        if hidden_dim % 2 or hidden_dim % num_heads:
+    vocabulary_size: Size = 37000
+    target_vocabulary_size: Size | None = None
+    num_layers: Size = 6
+    hidden_dim: Size = 512
+    ff_dim: Size = 2048
+    num_heads: Size = 8
+    norm: Literal["post", "pre"] = "post"
+    dropout: Rate = 0.1
+    tie_embeddings: Tie = "all"
+
+    def setup(self) -> None:
+        if self.hidden_dim % 2 or self.hidden_dim % self.num_heads:
             raise ValueError(
                 "`hidden_dim` must be even and a multiple of `num_heads`. Received: "
-                f"hidden_dim={hidden_dim}, num_heads={num_heads}"
+                f"hidden_dim={self.hidden_dim}, num_heads={self.num_heads}"
             )
-        policy = self.dtype_policy
-        self.make_embeddings(hidden_dim, self._normal, tie_embeddings)
+        self.make_embeddings(self.hidden_dim, self._normal, self.tie_embeddings)
         self.encoder_layers, self.decoder_layers = (
             [
                 cls(
-                    num_heads,
-                    ff_dim,
-                    dropout,
-                    norm,
+                    self.num_heads,
+                    self.ff_dim,
+                    self.dropout,
+                    self.norm,
                     **self.named(f"{name}_{layer}"),
                 )
-                for layer in range(num_layers)
+                for layer in range(self.num_layers)
             ]
             for cls, name in (
                 (TransformerEncoderLayer, "encoder"),
@@ -125,14 +119,14 @@ class Transformer(Seq2SeqBackbone):
             )
         )
         self.encoder_norm = self.decoder_norm = None
-        if norm == "pre":
+        if self.norm == "pre":
             self.encoder_norm, self.decoder_norm = (
                 keras.layers.LayerNormalization(epsilon=1e-6, **self.named(name))
                 for name in ("encoder_norm", "decoder_norm")
             )
-        self.drop = keras.layers.Dropout(dropout, dtype=policy)
+        self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy)
         self.output_layer = None
-        if not tie_embeddings:
+        if not self.tie_embeddings:
             self.output_layer = self.dense(self.target_size, "output", use_bias=False)
         self.build(None)
 

@@ -112,55 +112,49 @@ class ShowAttendTell(Seq2SeqBackbone):
         ((2, 4, 20), (2, 3))
     """
 
-    def __init__(
-        self,
-        vocabulary_size: Size = 10000,
-        target_vocabulary_size: Size | None = None,
-        hidden_dim: Size = 1800,
-        embedding_dim: Size = 512,
-        annotation_dim: Size = 512,
-        attention_dim: Size = 512,
-        attention: Literal["soft", "hard"] = "soft",
-        gate: bool = True,
-        doubly_stochastic: ZeroOrAbove = 1.0,
-        output_tanh: bool = False,
-        dropout: Rate = 0.0,
-        image_shape: Any = (224, 224, 3),
-        image_encoder: Any = None,
-        dtype: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(dtype=dtype, **kwargs)
-        self.configure(locals())
-        policy = self.dtype_policy
-        self.image_shape = check_image_shape(image_shape)
+    vocabulary_size: Size = 10000
+    target_vocabulary_size: Size | None = None
+    hidden_dim: Size = 1800
+    embedding_dim: Size = 512
+    annotation_dim: Size = 512
+    attention_dim: Size = 512
+    attention: Literal["soft", "hard"] = "soft"
+    gate: bool = True
+    doubly_stochastic: ZeroOrAbove = 1.0
+    output_tanh: bool = False
+    dropout: Rate = 0.0
+    image_shape: Any = (224, 224, 3)
+    image_encoder: Any = None
+
+    def setup(self) -> None:
+        self.image_shape = check_image_shape(self.image_shape)
         self.make_embeddings(
-            embedding_dim, keras.initializers.GlorotUniform, source=False
+            self.embedding_dim, keras.initializers.GlorotUniform, source=False
         )
-        if image_encoder is None:
-            filters = [max(annotation_dim // n, 1) for n in (8, 2, 1)]
-            image_encoder = ImageEncoder(filters, **self.named("encoder"))
-        self.encoder = image_encoder
-        self.start_h = self.dense(hidden_dim, "f_h", activation="tanh")
-        self.start_c = self.dense(hidden_dim, "f_c", activation="tanh")
-        layer = AdditiveAttention(attention_dim, **self.named("f_att"))
-        if attention == "hard":
+        self.encoder = self.image_encoder
+        if self.encoder is None:
+            filters = [max(self.annotation_dim // n, 1) for n in (8, 2, 1)]
+            self.encoder = ImageEncoder(filters, **self.named("encoder"))
+        self.start_h = self.dense(self.hidden_dim, "f_h", activation="tanh")
+        self.start_c = self.dense(self.hidden_dim, "f_c", activation="tanh")
+        layer = AdditiveAttention(self.attention_dim, **self.named("f_att"))
+        if self.attention == "hard":
             layer = HardAttention(layer, **self.named("hard_attention"))
         cell = ContextCell(
             LSTMCell(
-                hidden_dim,
+                self.hidden_dim,
                 unit_forget_bias=False,
                 recurrent_initializer=PerGate("orthogonal", 4),
                 **self.named("decoder_lstm"),
             ),
             layer,
-            gate=gate,
+            gate=self.gate,
             **self.named("decoder_cell"),
         )
         self.decoder = ContextDecoder(cell, **self.named("decoder"))
-        self.L_h = self.dense(embedding_dim, "L_h")
-        self.L_z = self.dense(embedding_dim, "L_z", use_bias=False)
-        self.drop = keras.layers.Dropout(dropout, dtype=policy)
+        self.L_h = self.dense(self.embedding_dim, "L_h")
+        self.L_z = self.dense(self.embedding_dim, "L_z", use_bias=False)
+        self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy)
         self.seed_generator = keras.random.SeedGenerator()
         self.output_layer = self.dense(self.target_size, "L_o")
         self.build(None)
