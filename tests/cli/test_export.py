@@ -157,8 +157,9 @@ def test_serve_exports_what_is_missing_or_of_another_preset(
         assert main(["serve", "made", str(preset), *options]) == 0
     assert calls == [[str(preset), str(version), "--format", "onnx"]]
     models = [f"{name}={version}/{name}" for name in ("made", "tiny_tagger")]
-    assert started[0][1:5] == ["-m", "zoo.serving.server.ray_serve", *models]
-    assert started[0][5:] == "--port 8500 --rest-port 8501 --max-replicas 3".split()
+    assert started[0][1:3] == ["-m", "zoo.serving.server.ray_serve"]
+    options_of_ray = "--port 8500 --rest-port 8501 --max-replicas 3"
+    assert started[0][3:] == [*options_of_ray.split(), *models]
     config = preset / "config.json"
     content = config.read_text()
     config.write_text(f"{content} ")

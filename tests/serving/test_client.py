@@ -65,7 +65,7 @@ def test_a_text_gives_a_text_and_a_list_a_list(connect):
 
 def test_long_lists_are_sent_in_batches(connect, server):
     texts = [f"a{number}" for number in range(7)]
-    assert connect(batch_size=3).greedy(texts) == [text.upper() for text in texts]
+    assert connect(batch_size=3).translate(texts) == [text.upper() for text in texts]
     assert server.requests == [3, 3, 1]
 
 
@@ -154,12 +154,10 @@ def test_no_server_is_said(address):
 @pytest.mark.parametrize("number", [-1e9, np.nan])
 def test_a_model_without_numbers_is_an_error(connect, server, number):
     """The answer of a beam without a finite hypothesis."""
-    one = {"translation": texts(1), "score": numbers(1) * number}
-    several = {"translations": texts(1, 2), "scores": numbers(1, 2) * number}
-    for method, outputs in (("translate", one), ("translate_n_best", several)):
-        server.models["loud"] = {1: lambda *_, outputs=outputs: outputs}
-        with pytest.raises(ServingError, match="INTERNAL.*not finite"):
-            getattr(connect(), method)("a")
+    outputs = {"translation": texts(1), "score": numbers(1) * number}
+    server.models["loud"] = {1: lambda *_: outputs}
+    with pytest.raises(ServingError, match="INTERNAL.*not finite"):
+        connect().translate("a")
 
 
 # === Answers that don't fit ===
@@ -173,7 +171,6 @@ def numbers(*shape):
 
 BEST = {"translation": texts(2), "score": numbers(2)}
 ALIGN = {**BEST, "tokens": texts(2, 3), "source_tokens": texts(2, 5)}
-SEVERAL = {"translations": texts(2, 4), "scores": numbers(2, 4)}
 TAGS = {"words": texts(2, 3), "tags": texts(2, 3)}
 # Method -> outputs by what is wrong with them.
 UNFIT = {
@@ -182,19 +179,15 @@ UNFIT = {
         "numbers": {**BEST, "translation": numbers(2)},
         "one row": {"translation": texts(1), "score": numbers(1)},
         "more scores": {**BEST, "score": numbers(3)},
+        "deep scores": {**BEST, "score": numbers(2, 2)},
+        "texts as scores": {**BEST, "score": texts(2)},
         "other names": {"x": texts(2), "y": numbers(2)},
-    },
-    "translate_n_best": {
-        "flat": {"translations": texts(2)},
-        "fewer scores": {**SEVERAL, "scores": numbers(2, 3)},
-        "texts as scores": {**SEVERAL, "scores": texts(2, 4)},
     },
     "align": {
         "without": ALIGN,
         "turned": {**ALIGN, "alignment": numbers(2, 5, 3)},
     },
     "generate": {"two": {"some": texts(2), "more": texts(2)}},
-    "score": {"deep": {"log_probability": numbers(2, 2)}},
     "tag": {"fewer": {**TAGS, "tags": texts(2, 2)}},
     "classify": {"without": {"probabilities": numbers(2, 2), "p": numbers(2)}},
 }
@@ -242,7 +235,7 @@ def test_arguments_are_checked(connect):
     with pytest.raises(TypeError, match="a list of str. Received: b'a'"):
         client.translate(b"a")
     with pytest.raises(ValueError, match="equally many"):
-        client.score(["a"], targets=["b", "c"])
+        client.predict({"source": ["a"], "target": ["b", "c"]}, "score")
 
 
 def test_credentials_are_for_grpc(monkeypatch):

@@ -57,11 +57,7 @@ _OPTIONS = (
     *_OPTIONS,
 )
 def export(arguments: argparse.Namespace) -> int | None:
-    """Writes a SavedModel that takes text, or ONNX graphs.
-
-    Returns:
-        The exit code of another process, under TensorFlow, that exported.
-    """
+    """Writes a SavedModel that takes text, or ONNX graphs."""
     from zoo import serving
 
     name, form, options = arguments.preset, arguments.format, given(arguments, _OPTIONS)
@@ -78,8 +74,7 @@ def export(arguments: argparse.Namespace) -> int | None:
     progress(f"exporting {name}")
     path = Path(arguments.out or _FOLDERS[form]) / model_name(name, folder)
     write: Any = serving.export_onnx if onnx else serving.export_savedmodel
-    print(write(task, path, preset=digest(folder), **options))
-    return None
+    return print(write(task, path, preset=digest(folder), **options))
 
 
 # === Servers ===
@@ -110,48 +105,45 @@ def serve(arguments: argparse.Namespace) -> int | None:
     """Runs a model server; exports presets if necessary.
 
     This process becomes the server.
-
-    Returns:
-        The exit code of a failed export, or None.
-
-    Raises:
-        BadInput: if a name is not a preset, or options don't go together.
-        FileNotFoundError: with neither TensorFlow Serving's binary nor Docker.
-        ImportError: without Ray.
     """
     from zoo.serving.export import model_server
-    from zoo.serving.protocol import need_packages
 
-    ports = arguments.port, arguments.rest_port
     engine = arguments.engine or _engine_here()
-    ray, form = engine == "ray", _ENGINES[engine]
+    form = _ENGINES[engine]
     folder = Path(arguments.folder or _FOLDERS[form])
-    argv = []
-    if not ray:
-        if given(arguments, _OF_RAY):
-            raise BadInput("--replicas, --max-replicas and --host go with --engine ray")
-        if not arguments.no_start:  # first, since the rest is useless without a server
-            argv = model_server.server_command(folder, *ports)
-    elif not arguments.no_start:
-        need_packages("zoo serve", "ray", "ray")
+    if engine != "ray" and given(arguments, _OF_RAY):
+        raise BadInput("--replicas, --max-replicas and --host go with --engine ray")
+    # First, since the rest is useless without a server.
+    argv = [] if arguments.no_start else _server(engine, folder, arguments)
     names, missing = _served(arguments.preset, folder, form)
     for name in missing:
         words = ["export", name, str(folder), "--format", form]
         if code := run_under_tensorflow(words):
             return code
-    if not ray:
+    if engine == "ray":
+        argv += [f"{name}={folder.resolve() / name}" for name in names]
+    else:
         progress(f"wrote {model_server.write_server_files(folder, names)}")
     if arguments.no_start:
         return None
-    if ray:
-        options = {"port": ports[0], "rest-port": ports[1], **given(arguments, _OF_RAY)}
-        argv = [sys.executable, "-m", "zoo.serving.server.ray_serve"]
-        argv += [f"{name}={folder.resolve() / name}" for name in names]
-        for name, value in options.items():
-            argv += [f"--{name.replace('_', '-')}", str(value)]
-    progress(f"gRPC at port {ports[0]}, REST at port {ports[1]}")
+    progress(f"gRPC at port {arguments.port}, REST at port {arguments.rest_port}")
     print(shlex.join(argv), flush=True)
     return os.execvp(argv[0], argv)
+
+
+def _server(engine, folder, arguments):
+    """Returns the command that starts a server; Ray's then takes the models."""
+    from zoo.serving.export.model_server import server_command
+    from zoo.serving.protocol import need_packages
+
+    if engine == "tensorflow":
+        return server_command(folder, arguments.port, arguments.rest_port)
+    need_packages("zoo serve", "ray", "ray")
+    argv = [sys.executable, "-m", "zoo.serving.server.ray_serve"]
+    ports = {"port": arguments.port, "rest_port": arguments.rest_port}
+    for name, value in {**ports, **given(arguments, _OF_RAY)}.items():
+        argv += [f"--{name.replace('_', '-')}", str(value)]
+    return argv
 
 
 def _engine_here():
@@ -169,7 +161,8 @@ def _served(asked, folder, form):
 
     An exported model's name is served as it is; a preset by an export of its content.
     """
-    from zoo.serving import versions
+    from zoo.serving import read_manifest, versions
+    from zoo.serving.export.manifest import newest
 
     names, missing = [], []
     for name in dict.fromkeys(asked):
@@ -179,22 +172,15 @@ def _served(asked, folder, form):
             if form == "onnx":
                 check_graphs(name, found)
             served = model_name(name, found)
-            if _exported_from(folder / served) != digest(found):
+            path = folder / served
+            exported = versions(path) and read_manifest(newest(path)).get("preset")
+            if exported != digest(found):
                 progress(f"{served} in {folder} is not an export of {found} yet")
                 missing.append(str(found))
         if served in names:
             raise BadInput(f"model names must be unique, received {' '.join(asked)}")
         names.append(served)
     return names, missing
-
-
-def _exported_from(model):
-    """Returns the digest of the preset of a model's newest version, or None."""
-    from zoo.serving import read_manifest, versions
-
-    if not (found := versions(model)):
-        return None
-    return read_manifest(model / str(found[-1])).get("preset")
 
 
 # === The explorer ===
@@ -214,9 +200,6 @@ def explore(arguments: argparse.Namespace) -> int | None:
     """Shows translators at work, in the browser.
 
     A model is exported to the cache folder when it is first shown.
-
-    Returns:
-        The exit code of another process, under TensorFlow, that did it all.
     """
     from zoo.explorer.folder import static_server, write_folder
 

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import re
 from pathlib import Path
 
 from zoo import analysis, presets
@@ -76,9 +75,7 @@ def info(arguments: argparse.Namespace) -> None:
 
 
 def _print_json(value):
-    text = json.dumps(value, indent=2, ensure_ascii=False)
-    # JSON allows these control characters and halves of characters as they are.
-    print(re.sub(r"[\x7f-\x9f\ud800-\udfff]", lambda c: f"\\u{ord(c[0]):04x}", text))
+    print(json.dumps(value, indent=2))  # in ASCII, which a terminal shows as it is
 
 
 def _missing(card, name):

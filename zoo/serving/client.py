@@ -34,12 +34,12 @@ _FIRST_WAIT = 0.1  # seconds before the first retry; each later one waits twice 
 
 
 class Client:
-    """Requests translations, texts, tags, captions and scores from a model server.
+    """Requests translations, texts, tags and captions from a model server.
 
     Each method takes a str or a list of str, or images, and returns one result or a
-    list of them. Long lists are sent in several requests. The server is not trusted:
-    redirects and answers whose size, types or shapes do not fit the request are
-    rejected.
+    list of them; `predict` is for the other signatures. Long lists are sent in several
+    requests. The server is not trusted: redirects and answers whose size, types or
+    shapes do not fit the request are rejected.
 
     Args:
         address: `"localhost:8500"` for gRPC, `"http://localhost:8501"` for REST, which
@@ -105,14 +105,6 @@ class Client:
         """Returns the best translation of each text: str."""
         return self._ask("translate", "translate", _best, texts)
 
-    def greedy(self, texts: Texts) -> Any:
-        """Returns the translation of greedy search, the fastest: str."""
-        return self._ask("translate", "greedy", _best, texts)
-
-    def translate_n_best(self, texts: Texts) -> Any:
-        """Returns the best translations of each text: a list of `(str, score)`."""
-        return self._ask("translate", "translate_n_best", _several, texts)
-
     def align(self, texts: Texts) -> Any:
         """Returns the alignment of each text's translation.
 
@@ -125,8 +117,6 @@ class Client:
     # === Captioners ===
     def caption(self, images: Any) -> Any:
         """Returns the best caption of each image: str.
-
-        For a captioner's other signatures use `predict`.
 
         Args:
             images: one image, or a list of them: a path or the bytes of a file, both
@@ -149,16 +139,6 @@ class Client:
         """Returns each text with a language model's continuation: str."""
         return self._ask("generate", "generate", itemgetter("text"), texts)
 
-    def score(self, texts: Texts, targets: Texts | None = None) -> Any:
-        """Returns log-probabilities: float.
-
-        Without `targets`, those of the texts under a language model; with them, those
-        of the targets under a translator, given the texts as sources.
-        """
-        if targets is None:
-            return self._ask("generate", "score", _log_probability, texts)
-        return self._ask("translate", "score", _log_probability, texts, targets)
-
     def tag(self, texts: Texts) -> Any:
         """Returns the words of each text and their tags: a list of `(word, tag)`."""
         return self._ask("tag", "tag", _tagged, texts)
@@ -171,7 +151,7 @@ class Client:
     def predict(
         self, inputs: dict[str, Iterable[Any]], signature: str = "serving_default"
     ) -> list[dict[str, Any]]:
-        """Returns the raw outputs of a signature.
+        """Returns the raw outputs of any signature, as greedy translations or scores.
 
         Args:
             inputs: input name -> texts, or the bytes of files if the name ends in
@@ -348,27 +328,11 @@ def _loop(process):
 
 
 # === Results ===
-def _log_probability(row):
-    return float(row["log_probability"])
-
-
-def _hypotheses(texts, scores):
-    """Returns the pairs of text and score that there are."""
-    pairs = zip(texts, map(float, scores), strict=True)
-    found = [(text, score) for text, score in pairs if score > NO_SCORE]  # no NaN
-    if not found:
+def _best(row):
+    if not row["score"] > NO_SCORE:  # -1e9 or NaN
         text = "there is no text: the model's numbers are not finite"
         raise ServingError("INTERNAL", text)
-    return found
-
-
-def _several(row):
-    return _hypotheses(row["translations"], row["scores"])
-
-
-def _best(row):
-    text = row["translation" if "translation" in row else "caption"]
-    return _hypotheses([text], [row["score"]])[0][0]
+    return row["translation" if "translation" in row else "caption"]
 
 
 def _aligned(row):

@@ -4,7 +4,7 @@ pytest.importorskip("ray", reason="it is of the extra `ray`")
 pytest.importorskip("fastapi", reason="it is of the extra `ray`")
 
 from zoo.serving.server import ray_serve  # noqa: E402
-from zoo.serving.server.ray_app import Options, batch_rows, build  # noqa: E402
+from zoo.serving.server.ray_app import Options, build  # noqa: E402
 
 pytestmark = pytest.mark.backend_free
 MODELS = {"a": "exports/a"}
@@ -30,12 +30,6 @@ def test_options_reach_the_deployment():
 def test_what_is_refused(given):
     with pytest.raises(ValueError, match=[*given][-1]):
         build(Options(**{"models": MODELS, **given}))
-
-
-def test_a_batch_has_at_most_64_requests_and_512_rows(model):
-    for sizes, rows in (([1] * 64, 512), ([0, 9], 17), ([512], 512)):
-        texts = [{"text": ["a"] * size} for size in sizes]
-        assert batch_rows([model.request("", given) for given in texts]) == rows
 
 
 # === The command ===

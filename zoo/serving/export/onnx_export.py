@@ -119,7 +119,6 @@ def write_graphs(
     described = {}
     for name, function in functions.items():
         model = _convert(*function)
-        _remove_unused_inputs(model)
         path = folder / f"{name}.onnx"
         onnx.save(model, str(path))
         try:
@@ -176,16 +175,6 @@ def _convert(function: Callable[..., Any], specs: Sequence[Spec], names: Any) ->
             if isinstance(size, str):
                 tensor.type.tensor_type.shape.dim[place].dim_param = size
     return model
-
-
-def _remove_unused_inputs(model):
-    """Removes inputs that no node reads, as of a state that `step` doesn't need."""
-    read = {tensor.name for tensor in model.graph.output}
-    for graph in every_graph(model.graph):
-        read |= {name for node in graph.node for name in node.input}
-    kept = [tensor for tensor in model.graph.input if tensor.name in read]
-    del model.graph.input[:]
-    model.graph.input.extend(kept)
 
 
 def every_graph(graph: Any) -> Iterator[Any]:

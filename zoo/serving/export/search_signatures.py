@@ -37,6 +37,11 @@ class SearchSignatures:
     takes = ("beam_size", "length_penalty", "max_length")
     task_name: str
     written: str  # the name of the text in the outputs
+    # What the model reads, with B rows, and the most tokens of each text `(B,)`.
+    _read: Callable[[Tensor], Tensor]
+    _longest: Callable[[Tensor], Tensor]
+    # The outputs of `align` for what was read and weights `(B, T, S)`.
+    _alignment: Callable[[Tensor, Tensor], dict[str, Tensor]]
 
     def __init__(
         self,
@@ -127,18 +132,6 @@ class SearchSignatures:
         logits = backbone({backbone.source_name: read, "target_ids": inputs})
         gold = tf.where(labels != PAD_ID, label_log_probs(logits, labels), 0.0)
         return tf.reduce_sum(gold, axis=1)
-
-    def _read(self, source):
-        """Returns what the model reads, with B rows."""
-        raise NotImplementedError
-
-    def _longest(self, read):
-        """Returns the most tokens of each text, int32 `(B,)`."""
-        raise NotImplementedError
-
-    def _alignment(self, read, weights):
-        """Returns the outputs of `align` for weights `(B, T, S)`."""
-        raise NotImplementedError
 
     def _search(self, read, beam_size, n_best):
         """Returns ids `(B, n_best, T)` and scores `(B, n_best)`."""

@@ -23,8 +23,8 @@ from zoo.serving.server.served_model import (
     run_together,
 )
 
-BATCH_SIZE = 64  # requests that run together
 QUEUE = 256  # requests that may wait in a replica; others are refused
+RUNNING = 64  # requests that may run, beside them
 
 
 class Options(BaseModel, extra="forbid"):
@@ -51,7 +51,7 @@ def build(options: Options) -> serve.Application:
         name="zoo",
         # What waits in the proxy instead of the replica is offered by Ray again and
         # again, with pauses, which costs much of the throughput.
-        max_ongoing_requests=QUEUE + BATCH_SIZE,
+        max_ongoing_requests=QUEUE + RUNNING,
         max_queued_requests=QUEUE,
         backpressure_config={"status_code": 429},
         graceful_shutdown_timeout_s=options.timeout,
@@ -61,14 +61,6 @@ def build(options: Options) -> serve.Application:
         **scaling,
     )
     return deploy(Replica).bind(options.models)
-
-
-def batch_rows(requests: list[Request]) -> int:
-    """Returns the rows of a batch, each request counted as no fewer than eight.
-
-    So at most `BATCH_SIZE` requests run together, and no more rows than one may have.
-    """
-    return sum(max(request.rows, MAX_ROWS // BATCH_SIZE) for request in requests)
 
 
 class Replica:
@@ -91,7 +83,7 @@ class Replica:
     @serve.batch(
         max_batch_size=MAX_ROWS,
         batch_wait_timeout_s=0.01,
-        batch_size_fn=batch_rows,
+        batch_size_fn=lambda requests: sum(request.rows for request in requests),
     )
     async def _batch(self, requests: list[Request]) -> list[Any]:
         """Ray's batching: called with a request each, it runs with a list of them."""

@@ -36,30 +36,18 @@ def invalid(message: str) -> ServingError:
 class ServedModel:
     """The newest version of a model that `zoo export --format onnx` wrote.
 
-    Args:
-        name: the name of the model.
-        folder: its folder.
+    A folder that is no export, or a damaged one, is a ValueError.
 
     Attributes:
         version: the number of its version.
         signatures: the `SignatureSpec`s by name, `serving_default` among them.
-
-    Raises:
-        ValueError: for no export, or a damaged one.
-
-    Example:
-        ```python
-        model = ServedModel("luong_local", "exports/onnx/luong_local")
-        request = model.request("translate", {"text": ["A dog runs."]})
-        [answer] = run_together([request])
-        ```
     """
 
     def __init__(self, name: str, folder: StrPath) -> None:
         version = newest(folder)
         model = onnx.load(version, workers=1)  # Ray has replicas
         self.name, self.version = name, int(version.name)
-        specs, runs = SIGNATURES[model.task_name], _READERS[model.task_name](model)
+        specs, runs = SIGNATURES[model.task_name], _RUNS[model.task_name](model)
         first = next(iter(specs))
         self.signatures: dict[str, SignatureSpec] = {DEFAULT: specs[first], **specs}
         self._runs = {DEFAULT: runs[first], **runs}
@@ -213,4 +201,4 @@ def _translator(model):
     }
 
 
-_READERS = {"translate": _translator, "tag": _tagger, "classify": _classifier}
+_RUNS = {"translate": _translator, "tag": _tagger, "classify": _classifier}
