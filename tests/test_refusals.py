@@ -235,6 +235,7 @@ REFUSED = {
         ({"learning_rate": float("nan")}, "`learning_rate` must be above 0"),
         ({"learning_rate": float("inf")}, "`learning_rate` must be above 0"),
         ({"clip": -1.0}, "`clip` must be above 0. Received: clip=-1.0"),
+        ({"options": {"use_ema": True}}, "`options` can't be `use_ema`. Received: .*"),
         ({"warmup": -1}, "`warmup` must be an integer from 0. Received: warmup=-1"),
         ({"schedule": "noam"}, '`warmup` must be at least 1 for "noam"'),
         ({"halving_epochs": 0}, "`halving_epochs` must be above 0. Received: .*=0"),

@@ -38,11 +38,7 @@ SCALE = Scale(
         "adam",
         0.02,
         clip=1.0,
-        options={
-            "gradient_accumulation_steps": 2,
-            "use_ema": True,
-            "ema_momentum": 0.95,
-        },
+        options={"gradient_accumulation_steps": 2},
     ),
     epochs=3,
     vocabulary_size=30,

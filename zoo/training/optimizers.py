@@ -71,6 +71,8 @@ class Optimizer:
                 above_zero(name, value)
         for name in ("warmup", "constant_epochs"):
             integer(name, getattr(self, name), 0)
+        if self.options.get("use_ema"):
+            raise ValueError(f"`options` can't be `use_ema`. Received: {self.options}")
         if (steps := self.options.get("gradient_accumulation_steps")) is not None:
             integer("gradient_accumulation_steps", steps, 2)
         if self.schedule in ("inverse_sqrt", "noam") and not self.warmup:

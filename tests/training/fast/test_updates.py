@@ -10,11 +10,7 @@ from zoo.training import (
     WarmupLinearDecay,
     average_weights,
 )
-from zoo.training.fast.updates import (
-    averaged_weights,
-    prepare_optimizer,
-    read_statistics,
-)
+from zoo.training.fast.updates import prepare_optimizer, read_statistics
 from zoo.training.fit.checkpoint import load_state, save_state
 
 TORCH = keras.backend.backend() == "torch"
@@ -124,43 +120,11 @@ def test_a_half_accumulated_update_survives_a_checkpoint(tmp_path):
     np.testing.assert_array_equal(weights(second), weights(straight))
 
 
-def test_the_average_is_that_of_the_weights_so_far():
-    """Another model may evaluate it: JAX donates the arrays of one that evaluates."""
-    model = make(keras.optimizers.SGD(0.5, use_ema=True, ema_momentum=0.9))
-    evaluator = keras.Sequential([keras.Input((3,)), model.layers[0]])
-    evaluator.compile("sgd", "mse")
-    swapped, losses = [], []
-
-    class Swap(keras.callbacks.Callback):
-        def on_epoch_end(self, epoch, logs=None):
-            before = weights(model)
-            for _ in range(2):
-                with averaged_weights(model):
-                    losses.append(evaluator.evaluate(X, Y, verbose=0))
-                    swapped.append(weights(model))
-            np.testing.assert_array_equal(weights(model), before)
-
-    fit(model, batch_size=4, callbacks=[Swap()])
-    own = weights(model)
-    with pytest.raises(KeyError), averaged_weights(model):
-        raise KeyError
-    np.testing.assert_array_equal(weights(model), own)
-    path, _ = descend(4, lambda step: 0.5)
-    average = path[0]
-    for W in path[1:]:
-        average = 0.9 * average + 0.1 * W
-    for found in swapped:
-        np.testing.assert_allclose(found, average, rtol=1e-4)
-    assert losses[0] == losses[1]
-    assert np.abs(average - path[-1]).max() > 0.01
-    np.testing.assert_array_equal(own, swapped[0])  # Keras's, after the last epoch
-
-
 # === Adam in one pass ===
 
 
 def update_weights(optimizer, steps=5):
-    """Weights after some updates, the clipping's and the averages' included."""
+    """Weights after some updates, the clipping's included."""
     rng = np.random.default_rng(0)
     shapes = [(4, 3), (3,)]
     variables = [keras.Variable(rng.normal(size=s), dtype="float32") for s in shapes]
@@ -179,7 +143,6 @@ def update_weights(optimizer, steps=5):
         {},
         {"epsilon": 0.1, "beta_1": 0.5, "beta_2": 0.9},
         {"global_clipnorm": 0.5, "weight_decay": 0.01},
-        {"use_ema": True, "ema_momentum": 0.9},
         {"gradient_accumulation_steps": 2},
         {"learning_rate": keras.optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)},
         {"amsgrad": True},
@@ -244,15 +207,6 @@ def test_the_last_epochs_are_averaged_in_a_resumed_run_too(model, tmp_path):
     run_epochs(callback, model, [3, 4])
     assert average(callback, model) == pytest.approx(3.5)
     assert len(list(folder.iterdir())) == 2
-
-
-@pytest.mark.once
-def test_the_moving_average_is_kept_where_there_is_one(model, tmp_path):
-    model.compile(keras.optimizers.SGD(0.1, use_ema=True), "mse")
-    model.optimizer.build(model.trainable_variables)
-    callback = EpochWeights(tmp_path, model)
-    run_epochs(callback, model, [1])
-    assert average(callback, model) == 0.0  # nothing was averaged yet
 
 
 @pytest.mark.once

@@ -1,8 +1,7 @@
 """Updates of weights: statistics of the gradients, a fused Adam, averages, RPROP."""
 
-import contextlib
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -134,38 +133,11 @@ def _fused_adam():
 # === Averages of weights ===
 
 
-@contextlib.contextmanager
-def averaged_weights(model: Any) -> Iterator[None]:
-    """Context in which a model has its averaged weights, if its optimizer keeps any.
-
-    With `use_ema` the optimizer keeps an exponential moving average of the weights
-    (Polyak & Juditsky 1992). Afterwards every weight is exactly what it was.
-    """
-    optimizer: Any = getattr(model, "optimizer", None)
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
-    if not getattr(inner, "use_ema", False) or not optimizer.built:
-        yield
-        return
-    variables = model.trainable_variables
-    kept = [ops.copy(ops.stop_gradient(variable.value)) for variable in variables]
-    optimizer.finalize_variable_values(variables)
-    for variable in variables:
-        # A copy of the average: JAX deletes an array that variables share when another
-        # model evaluates.
-        variable.assign(ops.copy(ops.stop_gradient(variable.value)))
-    try:
-        yield
-    finally:
-        for variable, value in zip(variables, kept, strict=True):
-            variable.assign(value)
-
-
 class EpochWeights(keras.callbacks.Callback):
     """Keeps the weights of the last epochs, for `average_weights`.
 
     Writes a file after each epoch, then removes the one that is no longer needed: there
-    are never more than `keep` + 1. A resumed run needs nothing but the files. If the
-    optimizer has `use_ema`, the averaged weights are kept.
+    are never more than `keep` + 1. A resumed run needs nothing but the files.
 
     Args:
         folder: the folder of the files; it is made.
@@ -188,8 +160,7 @@ class EpochWeights(keras.callbacks.Callback):
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         new = self.folder / f"epoch-{epoch + 1:05d}.weights.h5"
-        with averaged_weights(self.model):
-            atomic_write(new, self.backbone.save_weights)
+        atomic_write(new, self.backbone.save_weights)
         # A run that was killed before its checkpoint left files of epochs to come.
         kept = [path for path in self.paths() if path <= new][-self.keep :]
         for path in set(self.paths()).difference(kept):

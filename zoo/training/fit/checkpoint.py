@@ -19,7 +19,6 @@ from keras import ops
 from zoo.checks import one_of
 from zoo.files import atomic_write, part_of, write_bytes
 from zoo.strings import counted
-from zoo.training.fast.updates import averaged_weights
 
 FORMAT = 2  # of the state
 # Attributes of a `Checkpoint` that are part of the state under their names.
@@ -287,8 +286,7 @@ class Checkpoint(keras.callbacks.Callback):
         self.log.append(json.loads(row))
         if self.monitor.better(logs[self.monitor.name], self.best):
             self.best, self.best_epoch = logs[self.monitor.name], epoch
-            with averaged_weights(self.model):
-                atomic_write(self.best_path, self.backbone.save_weights)
+            atomic_write(self.best_path, self.backbone.save_weights)
         reason = self.stop_reason
         self._note_plan(epoch)
         self.save(epoch + 1)

@@ -9,7 +9,6 @@ import keras
 from zoo.analysis.evaluation import corpus_scores
 from zoo.decoding import BeamSearch, search_ids
 from zoo.training.distribute import Distribution
-from zoo.training.fast.updates import averaged_weights
 from zoo.training.fit.checkpoint import Logs, get_generator, set_generator
 from zoo.training.fit.padded_batches import PairBatches, as_dataset
 from zoo.training.losses import Perplexity, SmoothedCrossEntropy
@@ -29,8 +28,7 @@ def epoch_line(
 class Scores(keras.callbacks.Callback):
     """Adds the numbers of `score` of the model to each epoch's logs, and shows them.
 
-    The model has its averaged weights if its optimizer keeps any. `labels` has the
-    names shown of the numbers to show; all are by default.
+    `labels` has the names shown of the numbers to show; all are by default.
     """
 
     def __init__(
@@ -46,8 +44,7 @@ class Scores(keras.callbacks.Callback):
         scores, logs = {}, {} if logs is None else logs
         generator = get_generator()  # under torch `predict` and `evaluate` draw from it
         if self.score is not None:
-            with averaged_weights(self.model):
-                scores = self.score(self.model)
+            scores = self.score(self.model)
         set_generator(generator)
         scores = {name: float(value) for name, value in scores.items()}
         logs.update(scores)

@@ -17,6 +17,7 @@ _GIVEN = (
     *("vocabulary_size", "target_vocabulary_size", "classes", "image_shape"),
     *("image_encoder", "seed", "buckets", "name", "dtype", "learning_rate"),
     *("clipnorm", "clipvalue", "global_clipnorm", "loss_scale_factor"),
+    *("use_ema", "ema_momentum", "ema_overwrite_frequency"),
 )
 _BATCH_SIZES = {"batch.batch_tokens", "batch.batch_size"}  # one replaces the other
 
