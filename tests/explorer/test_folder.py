@@ -226,7 +226,6 @@ def test_a_preset_writes_in_the_browser_what_it_writes_in_python(
 
 
 # === The description of a model ===
-NAMES = [card.name for card in list_presets() if card.task == "translate"]
 # Keys of the equations that explorer/src/equations.ts draws.
 EQUATIONS = {
     *("bahdanau", "luong_dot", "luong_general", "luong_concat", "luong_location"),
@@ -236,7 +235,7 @@ EQUATIONS = {
 
 
 @pytest.mark.backend_free
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TRANSLATORS)
 def test_a_translator_has_its_paper_lesson_and_equation(name):
     info = model_info(find(name), name, "https://example.org/")
     assert info["name"] == name

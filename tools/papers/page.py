@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from tools import ROOT, markdown
+from tools import ROOT
+from tools.markdown import table
 from tools.papers.arms import ARMS, EPOCHS, SEEDS, plan
 from tools.papers.claims import CLAIMS
 from tools.papers.counts import measure_of
@@ -90,10 +91,11 @@ def claims(results):
         counts[told] += 1
         words = f"**{told}**: {figures(claim.study, estimates, told)}"
         rows.append([claim.text, claim.source, words])
-    table = markdown.table(["claim", "source", "verdict"], rows, numbers_from=None)
+    heads = ["claim", "source", "verdict"]
     return (
         f"Of {len(CLAIMS)} claims {counts[HOLDS]} hold, {counts[FAILS]} do not hold "
-        f"and {counts[UNDECIDED]} are undecided.\n\n{table}"
+        f"and {counts[UNDECIDED]} are undecided.\n\n"
+        f"{table(heads, rows, numbers_from=None)}"
     )
 
 
@@ -178,7 +180,7 @@ def _scores(results):
             if one.kind == kind and (runs := runs_of(results, arm))
         ]
         heads = ["arm", "", *(measure_of(name).title for name in names)]
-        parts.append(markdown.table(heads, rows, numbers_from=2))
+        parts.append(table(heads, rows, numbers_from=2))
     return [
         *parts,
         "BLEU: test_2016_flickr, beam 5. Perplexity: of a piece of the references "
@@ -216,17 +218,6 @@ def _presets(presets):
             for number, text in enumerate(presets["sentences"], start=1)
         ),
     )
-
-
-def table(heads, rows):
-    """A Markdown table; numbers with one decimal, None as a dash."""
-    return markdown.table(heads, [[_cell(value) for value in row] for row in rows])
-
-
-def _cell(value):
-    if value is None:
-        return "–"
-    return f"{value:.1f}" if isinstance(value, float) else str(value)
 
 
 def _translators(presets):

@@ -9,8 +9,8 @@ import re
 import shutil
 from pathlib import Path
 
-from tools.presets.card import presets_table
-from zoo.presets.card import read_card, short_paper
+from tools.presets.card import cards, presets_table
+from zoo.presets.card import short_paper
 from zoo.presets.pages import readme
 
 # Where the site has files that are not in docs/, relative to docs/.
@@ -35,11 +35,8 @@ def write_cards(root, docs):
     They are the preset folders' README.md, made from card.json, without the front
     matter that is for Hugging Face.
     """
-    folder = Path(docs, CARDS)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    for path in sorted(Path(root, "savedmodels").glob("*/card.json")):
-        card = read_card(path.parent)
+    folder = _empty(Path(docs, CARDS))
+    for card in cards(root):
         _, _, text = readme(card).split("---\n", 2)
         # The name is how a reader knows the preset; its title is a sentence.
         text = text.replace(f"# {card.title}", f"# {card.name}\n\n*{card.title}*", 1)
@@ -51,22 +48,19 @@ def write_tables(root, docs):
 
     The page of the paper includes it: bahdanau-et-al-2015.md and so on.
     """
-    folder = Path(docs, TABLES)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    for paper, cards in _by_paper(root).items():
+    folder, papers = _empty(Path(docs, TABLES)), {}
+    for card in cards(root):
+        papers.setdefault(short_paper(card), []).append(card)
+    for paper, several in papers.items():
         slug = re.sub(r"\W+", "-", paper).strip("-").lower()
-        text = presets_table(cards, posixpath.relpath(".", f"docs/{TABLES}"))
+        text = presets_table(several, posixpath.relpath(".", f"docs/{TABLES}"))
         Path(folder, f"{slug}.md").write_text(f"{text}\n", encoding="utf-8")
 
 
-def _by_paper(root):
-    """Returns the cards of each paper's presets."""
-    papers = {}
-    for path in sorted(Path(root, "savedmodels").glob("*/card.json")):
-        card = read_card(path.parent)
-        papers.setdefault(short_paper(card), []).append(card)
-    return papers
+def _empty(folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
 
 
 def rewrite_links(text, file, page):

@@ -19,16 +19,3 @@ def test_translators_get_the_test_set_of_their_first_score(monkeypatch):
         (("multi30k", "en", "de"), {"split": "test_2016_flickr"}),
         (("dates", "mul", "zxx"), {"split": "test"}),
     ]
-
-
-@pytest.mark.parametrize(
-    ("name", "shape"),
-    [
-        ("show_attend_tell", (80, 80, 3)),
-        ("show_attend_tell_formulas", (48, 160, 3)),
-    ],
-)
-def test_captioners_get_test_images(name, shape):
-    pytest.importorskip("matplotlib", reason="formulas are rendered by matplotlib")
-    images, references = inputs_of(name, 2)
-    assert [image.shape for image in images] == [shape] * 2 and references is None
