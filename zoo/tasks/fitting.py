@@ -1,4 +1,4 @@
-"""`fit`, `evaluate`, `predict` and the like of tasks, on text or ids."""
+"""What a task's `fit`, `evaluate` and the like take, as arrays or batches."""
 
 import contextlib
 import inspect
@@ -19,157 +19,32 @@ GROUPS = 4  # of rows of like length: a shape each to compile
 _LABELLED = ("target_ids", "token_ids", "word_ids")
 
 
-class TextFitMixin:
-    """`keras.Model.fit` and the like, for text or ids.
-
-    Text comes in columns: sources and targets of a translator, sentences and tags of a
-    tagger, texts and labels of a classifier, texts alone of a language model. They are
-    given as
-
-    - lists, NumPy arrays or columns of a table: `fit(sources, targets)`;
-    - a list of pairs, or of triples with the weight of each;
-    - a dict, a pandas or a Hugging Face table, with columns named by `text_columns`;
-    - batches of any of these, from a `tf.data.Dataset`, a `keras.utils.PyDataset` or a
-      generator; a batch may be a tuple, as a third its weights, one number a text.
-
-    `validation_data` is any of them, or a tuple like a batch. What is not batches is
-    preprocessed at once. `fit` makes batches of texts of like length of it, in few
-    widths, which it shuffles; with `shuffle=False`, `validation_split` or
-    `steps_per_epoch` all texts are as wide as the longest, in the order given. Batches
-    are preprocessed one by one, to the preprocessor's lengths.
-
-    Ids, a dict of integer arrays or batches of them, are left as they are; a task
-    without a preprocessor takes nothing else. `class_weight` is for classifiers alone,
-    by the numbers of their classes.
-
-    A `ValueError` tells what can't be taken, before any step.
-    """
-
-    text_columns: tuple[str, ...] = ("text",)
-    text_inputs = 1
-    accuracy_among = "weighted_metrics"  # the argument of `compile`
-
-    def preprocess_samples(
-        self, x: Any, y: Any = None, sample_weight: Any = None
-    ) -> Any:
-        """KerasHub's hook: the arrays of one batch of text; of ids, as they are.
-
-        Args:
-            x, y: the columns of `text_columns`; x may be a dict of two inputs.
-            sample_weight: one number a text; it multiplies the weights of its words.
-        """
-        if not _is_text(self, x):
-            return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
-        if self.text_inputs == 2 and y is not None:
-            x, y = dict(zip(self.text_columns, (x, y), strict=True)), None
-        return _weighted(self.preprocessor(x, y=y), sample_weight)
-
-    def default_loss(self) -> Any:
-        """Returns the loss that "auto" stands for: a mean cross-entropy of logits."""
-        return keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-
-    def compile(
-        self, optimizer: Any = "auto", loss: Any = "auto", **kwargs: Any
-    ) -> None:
-        """`keras.Model.compile`, which a new task has been called with.
-
-        None for metrics means none, where Keras would keep those of the last
-        compilation.
-
-        Args:
-            optimizer: "auto", the default, for Adam with a rate of 1e-3.
-            loss: "auto", the default, for the cross-entropy: of a translator or
-                captioner the mean of a real token.
-            **kwargs: further arguments. `weighted_metrics` (of a classifier `metrics`)
-                may be "auto", the default, for the accuracy; the `sampler` of
-                `generate` is greedy by default.
-        """
-        if isinstance(optimizer, str) and optimizer == "auto":
-            optimizer = keras.optimizers.Adam(1e-3)
-        if isinstance(loss, str) and loss == "auto":
-            loss = self.default_loss()
-        accuracy = kwargs.get(self.accuracy_among, "auto")
-        if isinstance(accuracy, str) and accuracy == "auto":
-            accuracy = [keras.metrics.SparseCategoricalAccuracy()]
-        kwargs[self.accuracy_among] = accuracy
-        for name in ("metrics", "weighted_metrics"):
-            kwargs[name] = [] if kwargs.get(name) is None else kwargs[name]
-        super().compile(optimizer, loss, **kwargs)
-
-    def get_compile_config(self) -> dict[str, Any]:
-        """Returns `compile`'s arguments, which a `.keras` file keeps."""
-        config = super().get_compile_config()
-        if config:
-            if hasattr(self, "sampler"):
-                config["sampler"] = keras.saving.serialize_keras_object(self.sampler)
-            config["trained"] = bool(self.optimizer and self.optimizer.built)
-        return config
-
-    def compile_from_config(self, config: dict[str, Any]) -> None:
-        """Compiles a loaded task as the saved one was, ready for its optimizer's state.
-
-        Args:
-            config: what `get_compile_config` returned.
-        """
-        config = keras.saving.deserialize_keras_object(config)
-        trained = config.pop("trained", False)
-        self.compile(**config)
-        if trained:
-            self.optimizer.build(self.trainable_variables)
-
-    def fit(self, *args: Any, **kwargs: Any) -> Any:
-        """`keras.Model.fit`; see `zoo.tasks.fitting.TextFitMixin` for what it takes.
-
-        A task that was never compiled is trained with its `compile()`'s defaults.
-
-        Raises:
-            ValueError: for data that can't be taken, naming what can.
-        """
-        return self._run("fit", args, kwargs)
-
-    def evaluate(self, *args: Any, **kwargs: Any) -> Any:
-        """`keras.Model.evaluate`, of what `fit` takes.
-
-        As in Keras, the loss is a mean over batches, each weighted by its rows. Where
-        it is a mean over real words in a batch, as by default, it depends on the
-        batches; the accuracy does not, nor does a translator's or language model's
-        `perplexity`.
-        """
-        return self._run("evaluate", args, kwargs)
-
-    def predict(self, *args: Any, **kwargs: Any) -> Any:
-        """`keras.Model.predict`, of what `fit` takes, without labels: logits."""
-        return self._run("predict", args, kwargs)
-
-    def train_on_batch(self, *args: Any, **kwargs: Any) -> Any:
-        """`keras.Model.train_on_batch`, of one batch of what `fit` takes."""
-        return self._run("train_on_batch", args, kwargs)
-
-    def _run(self, name, args, kwargs):
-        # Not the methods of KerasHub, which would preprocess once more.
-        method = getattr(keras.Model, name)
-        signature = inspect.signature(method)
-        given = signature.bind(self, *args, **kwargs).arguments
-        given |= given.pop("kwargs", {})  # Keras's own
-        _check_class_weight(self, given.get("class_weight"))
-        data = {key: given.pop(key, None) for key in ("x", "y", "sample_weight")}
-        labelled = "y" in signature.parameters
-        arrays = _read(self, **data, labelled=labelled)
-        first = data["x"][0] if isinstance(data["x"], tuple) else data["x"]
-        if labelled and _is_text(self, first) and not _are_batches(first):
-            arrays = _trimmed(arrays, _lengths(arrays[0]))
-            whole = given.get("validation_split") or given.get("steps_per_epoch")
-            if name == "fit" and given.get("shuffle", True) and not whole:
-                arrays = _by_length(arrays, given.get("batch_size") or BATCH_SIZE)
-        if _are_batches(arrays[0]):
-            given.pop("batch_size", None)
-        data = dict(zip(data, arrays, strict=True))
-        given |= {key: data[key] for key in data if key in signature.parameters}
-        if (held_out := given.get("validation_data")) is not None:
-            held = _read(self, held_out)
-            given["validation_data"] = held[0] if _are_batches(held[0]) else held
-        with _values_kept(self):
-            return method(**given)
+def run_method(task: Any, name: str, args: Any, kwargs: Any) -> Any:
+    """Calls a method of `keras.Model` with the arrays of what is given."""
+    # Not the methods of KerasHub, which would preprocess once more.
+    method = getattr(keras.Model, name)
+    signature = inspect.signature(method)
+    given = signature.bind(task, *args, **kwargs).arguments
+    given |= given.pop("kwargs", {})  # Keras's own
+    _check_class_weight(task, given.get("class_weight"))
+    data = {key: given.pop(key, None) for key in ("x", "y", "sample_weight")}
+    labelled = "y" in signature.parameters
+    arrays = _read(task, **data, labelled=labelled)
+    first = data["x"][0] if isinstance(data["x"], tuple) else data["x"]
+    if labelled and is_text(task, first) and not _are_batches(first):
+        arrays = _trimmed(arrays, _widths(_lengths(arrays[0])))
+        whole = given.get("validation_split") or given.get("steps_per_epoch")
+        if name == "fit" and given.get("shuffle", True) and not whole:
+            arrays = _by_length(arrays, given.get("batch_size") or BATCH_SIZE)
+    if _are_batches(arrays[0]):
+        given.pop("batch_size", None)
+    data = dict(zip(data, arrays, strict=True))
+    given |= {key: data[key] for key in data if key in signature.parameters}
+    if (held_out := given.get("validation_data")) is not None:
+        held = _read(task, held_out)
+        given["validation_data"] = held[0] if _are_batches(held[0]) else held
+    with _values_kept(task):
+        return method(**given)
 
 
 @contextlib.contextmanager
@@ -200,7 +75,7 @@ def _read(task, x, y=None, sample_weight=None, labelled=True):
         sample_weight = weights[0] if weights else sample_weight
     if _are_batches(x):
         return _read_batches(task, x, labelled), y, sample_weight
-    if not _is_text(task, x):
+    if not is_text(task, x):
         return x, _column(y), _column(sample_weight)
     columns = _columns(task, x, y, labelled)
     arrays = task.preprocess_samples(*columns, sample_weight=_column(sample_weight))
@@ -213,7 +88,7 @@ def _are_batches(x):
     return hasattr(x, "element_spec") or isinstance(x, known)
 
 
-def _is_text(task, x):
+def is_text(task: Any, x: Any) -> bool:
     """Whether x must be preprocessed: ids, a dict of integer arrays, stay as given."""
     parts = x.values() if isinstance(x, dict) else [None]
     ids = all("int" in str(getattr(part, "dtype", None)) for part in parts)
@@ -307,7 +182,7 @@ def _column(values):
     return np.asarray(values) if numbers else values
 
 
-def _weighted(arrays, sample_weight):
+def weighted(arrays: Any, sample_weight: Any) -> Any:
     """Multiplies a preprocessor's weights by those that were given, one a text."""
     x, y, made = keras.utils.unpack_x_y_sample_weight(arrays)
     if sample_weight is not None and made is not None:
@@ -343,35 +218,30 @@ class ByLength(keras.utils.PyDataset):
 
     def __init__(self, arrays: tuple[Any, Any, Any], batch_size: int) -> None:
         super().__init__()
-        self.size, self.groups = batch_size, []
-        lengths = _lengths(arrays[0])
+        self.arrays, lengths = _rows(arrays, ...), _lengths(arrays[0])
         order = np.lexsort([*lengths.values()])
         step = -(-len(order) // (batch_size * GROUPS)) * batch_size
-        for end in range(step, len(order) + step, step):
+        self.groups = [order[i : i + step] for i in range(0, len(order), step)]
+        self.batches: list[tuple[Any, dict[str, int]]] = []
+        for end, group in enumerate(self.groups, start=1):
             # Never narrower than a group before, so that the first and the last tell
             # TensorFlow which axes vary.
-            longest = {name: used[order[:end]] for name, used in lengths.items()}
-            rows = _rows(arrays, order[end - step : end])
-            self.groups.append(_trimmed(rows, longest))
-        self.batches = [
-            (group, start)
-            for group, part in enumerate(self.groups)
-            for start in range(0, len(part[1]), batch_size)
-        ]
+            widths = _widths(lengths, order[: end * step])
+            starts = range(0, len(group), batch_size)
+            self.batches += [(group[i : i + batch_size], widths) for i in starts]
         self.batches.insert(1, self.batches.pop())
 
     def __len__(self) -> int:
         return len(self.batches)
 
     def __getitem__(self, index: int) -> Any:
-        group, start = self.batches[index]
-        rows = _rows(self.groups[group], slice(start, start + self.size))
-        return keras.utils.pack_x_y_sample_weight(*rows)
+        rows, widths = self.batches[index]
+        part = _trimmed(_rows(self.arrays, rows), widths)
+        return keras.utils.pack_x_y_sample_weight(*part)
 
     def on_epoch_begin(self) -> None:
-        self.groups = [
-            _rows(part, np.random.permutation(len(part[1]))) for part in self.groups
-        ]
+        for group in self.groups:
+            np.random.shuffle(group)  # the batches are views of it
 
 
 def _rows(arrays, rows):
@@ -387,10 +257,14 @@ def _lengths(x):
     return {name: np.count_nonzero(ids, axis=1) for name, ids in rows.items()}
 
 
-def _trimmed(arrays, lengths):
-    """Leaves out columns that are padding in all rows, behind a length bucket."""
+def _widths(lengths, rows=...):
+    """The buckets of the longest of some rows, by the names of the ids."""
+    return {name: bucket(int(used[rows].max())) for name, used in lengths.items()}
+
+
+def _trimmed(arrays, widths):
+    """Leaves out the columns behind these widths."""
     x, *labels = arrays
-    widths = {name: bucket(max(used)) for name, used in lengths.items()}
     own = next((widths[name] for name in _LABELLED if name in widths), None)
     x = {name: ids[:, : widths.get(name)] for name, ids in x.items()}
     y, weights = (
