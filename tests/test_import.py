@@ -110,9 +110,9 @@ assert preprocessor.decode(rows) == ["a dog", "", " ⁇ "]
 x, y, weight = preprocessor({"source": texts[:2], "target": texts[2:]})
 assert x["source_ids"].shape == y.shape == weight.shape == (2, 30)
 assert preprocessor.decode(y) == texts[2:]
-outputs = preprocessor.generate_preprocess("a dog")
-assert outputs["source_ids"].shape == (8,)
-assert preprocessor.generate_postprocess(outputs["source_ids"]) == "a dog"
+ids = preprocessor.generate_preprocess(["a dog"])["source_ids"]
+assert ids.shape == (1, 8)
+assert preprocessor.generate_postprocess({"token_ids": ids}) == ["a dog"]
 config = keras.saving.serialize_keras_object(preprocessor)
 keras.saving.deserialize_keras_object(config)
 options = [folder, "--beam", "2", "--alignments"]

@@ -111,44 +111,33 @@ class TranslatorPreprocessor(TranslationText, keras_hub.models.Seq2SeqLMPreproce
         """Returns source ids as tensors, for a task's `generate_step`.
 
         Args:
-            x: a str or a list of str, or `{"source": ...}` with them.
+            x: a list of str, or `{"source": ...}` with one.
             sequence_length: `generate`'s `max_length`, if any.
 
         Returns:
             `{"source_ids": int32 (B, S)}`, S the longest row's length bucket, at most
             `source_length`; with a `sequence_length` also `"target_ids"`
-            `(B, sequence_length)`: the start token, then padding. A str gives no batch
-            axis.
+            `(B, sequence_length)`: the start token, then padding.
         """
-        texts = x["source"] if isinstance(x, dict) else x
-        texts, unbatched = read_texts(texts, "source")
-        rows = self.encode(texts)
+        rows = self.encode(x["source"] if isinstance(x, dict) else x)
         width = min(bucket(max(map(len, rows), default=0)), self.source_length)
         outputs = {"source_ids": pad_rows(rows, width)}
         if sequence_length is not None:
-            start = [[self.tokenizer.start_token_id] for _ in texts]
-            outputs["target_ids"] = pad_rows(start, sequence_length)
-        return {
-            key: keras.ops.convert_to_tensor(ids[0] if unbatched else ids)
-            for key, ids in outputs.items()
-        }
+            outputs["target_ids"] = pad_rows([[START_ID]] * len(rows), sequence_length)
+        return keras.tree.map_structure(keras.ops.convert_to_tensor, outputs)
 
-    def generate_postprocess(self, x: Any) -> str | list[str]:
+    def generate_postprocess(self, x: dict[str, Tensor]) -> list[str]:
         """Converts the output of `generate_step` to strings.
 
         Args:
-            x: int ids `(B, T)` or `(T,)`, or `{"token_ids": ...}` with them. End tokens
-                and padding are removed; tokens after an end token are kept.
+            x: `{"token_ids": int (B, T)}`. End tokens and padding are removed; tokens
+                after an end token are kept.
 
         Returns:
-            B strings, or one str.
+            B strings.
         """
-        ids = python_ids(x["token_ids"] if isinstance(x, dict) else x)
-        single, end = bool(ids) and isinstance(ids[0], int), self.tokenizer.end_token_id
-        texts = self.decode(
-            [[i for i in row if i != end] for row in ([ids] if single else ids)]
-        )
-        return texts[0] if single else texts
+        rows, end = python_ids(x["token_ids"]), self.tokenizer.end_token_id
+        return self.decode([[i for i in row if i != end] for row in rows])
 
 
 def check_tokenizer(tokenizer: Any) -> None:

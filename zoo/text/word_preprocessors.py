@@ -13,12 +13,11 @@ import numpy as np
 
 from zoo.backend import Tensor
 from zoo.checks import integer
-from zoo.ids import END_ID
+from zoo.ids import END_ID, PAD_ID, START_ID
 from zoo.strings import composed, plain_texts, read_texts
 from zoo.text.graph import mappable
 from zoo.text.rows import cut_rows, framed, pad_rows, python_ids
 from zoo.text.vocabulary import (
-    SPECIAL_WORDS,
     TAGGER_FILE,
     WORDS_FILE,
     TaggingText,
@@ -170,33 +169,26 @@ class WordPreprocessor(_OfWords, WordText, keras_hub.models.CausalLMPreprocessor
         Raises:
             ValueError: for a length below 2.
         """
-        texts, single = read_texts(x, "inputs")
         length = self.sequence_length if sequence_length is None else sequence_length
         integer("max_length", length, 2)
-        rows = [[END_ID, *row] for row in cut_rows(self.encode(texts), length - 1)]
+        rows = [[END_ID, *row] for row in cut_rows(self.encode(x), length - 1)]
         sizes = np.array([len(row) for row in rows], "int32")
         mask = np.arange(length)[None] < sizes[:, None]
         arrays = {"token_ids": pad_rows(rows, length), "padding_mask": mask}
-        return {
-            name: keras.ops.convert_to_tensor(array[0] if single else array)
-            for name, array in arrays.items()
-        }
+        return keras.tree.map_structure(keras.ops.convert_to_tensor, arrays)
 
-    def generate_postprocess(self, x: dict[str, Tensor]) -> str | list[str]:
-        """Converts the output of `generate_step` to one str or a list of str.
+    def generate_postprocess(self, x: dict[str, Tensor]) -> list[str]:
+        """Converts the output of `generate_step` to a list of str.
 
         Only words where `padding_mask` is true are kept.
         """
         ids, mask = python_ids(x["token_ids"]), python_ids(x["padding_mask"])
-        if ids and isinstance(ids[0], int):
-            return self._text(ids, mask)
-        return [self._text(*row) for row in zip(ids, mask, strict=True)]
-
-    def _text(self, ids, mask):
-        first, unknown = len(SPECIAL_WORDS), self.tokenizer.unk_token_id
-        written = [i for i, counts in zip(ids, mask, strict=True) if counts]
-        words = [i for i in written if i >= first or i == unknown]
-        return self.tokenizer.detokenize(words)
+        dropped = {PAD_ID, START_ID, END_ID}
+        rows = [
+            [i for i, real in zip(*row, strict=True) if real and i not in dropped]
+            for row in zip(ids, mask, strict=True)
+        ]
+        return [self.tokenizer.detokenize(row) for row in rows]
 
     def get_config(self) -> dict[str, Any]:
         """Returns the constructor's arguments."""
