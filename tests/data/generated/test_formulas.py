@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from zoo.data import Formula, draw_formulas
-from zoo.data.generated.formulas import GREEK, HEIGHT, WIDTH
+from zoo.data.generated.formulas import GREEK, HEIGHT, NOT_DRAWN, WIDTH, _parse
 from zoo.data.generated.scenes import SPLITS
 
 pytest.importorskip("matplotlib", reason="formulas are rendered by matplotlib")
@@ -42,7 +42,7 @@ def test_symbols_are_where_the_boxes_say(formulas):
         seen = np.zeros_like(dark, bool)
         symbols = formula.caption.split()
         for symbol, box in zip(symbols, formula.boxes, strict=True):
-            assert (box is None) == (symbol in ("{", "}", "^", "_", r"\frac"))
+            assert (box is None) == (symbol in NOT_DRAWN)
             if box is None:
                 continue
             left, top, right, bottom = box
@@ -52,6 +52,14 @@ def test_symbols_are_where_the_boxes_say(formulas):
             seen[rows, columns] = True
         if r"\frac" not in symbols and r"\sqrt" not in symbols:
             assert dark[~seen].sum() < 0.02 * dark.sum(), formula.caption
+
+
+def test_glyphs_are_in_the_order_of_the_symbols(formulas):
+    names = dict(zip([*GREEK, "-", r"\cdot", r"\sqrt"], "αβγλπθ−⋅√", strict=True))
+    for formula in formulas:
+        glyphs = [chr(glyph[2]) for glyph in _parse("path", formula.caption, 15).glyphs]
+        symbols = [s for s in formula.caption.split() if s not in NOT_DRAWN]
+        assert [g for g in glyphs if g.strip()] == [names.get(s, s) for s in symbols]
 
 
 def test_scripts_are_raised_and_lowered():

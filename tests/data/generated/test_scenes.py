@@ -112,15 +112,14 @@ def test_places_near_a_line_are_not_told():
 def test_a_thing_is_drawn_within_its_box_in_its_colour(shape):
     thing = ("blue", shape, "large", 0.4, 0.6)
     plain, scene = scene_of(), scene_of(thing)
-    for size in (80, 203):
-        image = scene.draw(size)
-        assert image.shape == (size, size, 3) and image.dtype == np.uint8
-        changed = (image != plain.draw(size)).any(-1)
-        rows, columns = np.nonzero(changed)
-        left, top, right, bottom = (size * edge for edge in scene.things[0].box)
-        assert columns.min() >= left - 1.5 and columns.max() <= right + 0.5
-        assert rows.min() >= top - 1.5 and rows.max() <= bottom + 0.5
-        # It fills some of the box, and its inner part has the pure colour.
-        share = changed.sum() / ((right - left) * (bottom - top))
-        assert 0.25 < share < 0.9, share
-        assert (image == COLOURS["blue"]).all(-1).sum() > 0.15 * changed.size * 0.1
+    image = scene.draw()
+    assert image.shape == (80, 80, 3) and image.dtype == np.uint8
+    changed = (image != plain.draw()).any(-1)
+    rows, columns = np.nonzero(changed)
+    left, top, right, bottom = (80 * edge for edge in scene.things[0].box)
+    assert columns.min() >= left - 1.5 and columns.max() <= right + 0.5
+    assert rows.min() >= top - 1.5 and rows.max() <= bottom + 0.5
+    # It fills some of the box, and its inner part has the pure colour.
+    share = changed.sum() / ((right - left) * (bottom - top))
+    assert 0.25 < share < 0.9, share
+    assert (image == COLOURS["blue"]).all(-1).sum() > 0.15 * changed.size * 0.1

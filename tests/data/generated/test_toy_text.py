@@ -18,15 +18,15 @@ pytestmark = pytest.mark.backend_free
 
 
 # === Reversal ===
-@pytest.mark.parametrize(("shortest", "longest"), [(1, 8), (2, 2), (3, 5)])
-def test_the_target_is_the_source_in_reverse(shortest, longest):
-    sources, targets = reversal_pairs(300, 0, shortest, longest)
+@pytest.mark.parametrize("longest", [8, 5])
+def test_the_target_is_the_source_in_reverse(longest):
+    sources, targets = reversal_pairs(300, 0, longest)
     assert len(sources) == len(targets) == 300
     for source, target in zip(sources, targets, strict=True):
         assert target.split() == source.split()[::-1]
     assert sum(s != t for s, t in zip(sources, targets, strict=True)) > 150
     lengths = {len(source.split()) for source in sources}
-    assert lengths == set(range(shortest, longest + 1))
+    assert lengths == set(range(1, longest + 1))
 
 
 def test_seeds_repeat_and_differ():

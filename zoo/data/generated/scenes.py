@@ -139,25 +139,18 @@ class Scene:
         ends = [place for place, word in enumerate(words, 1) if word in SHAPES]
         return list(zip(starts, ends, strict=True))
 
-    def draw(self, size: int = SIZE) -> np.ndarray:
-        """Draws the scene, anti-aliased.
-
-        Args:
-            size: pixels of a side.
-
-        Returns:
-            uint8 `(size, size, 3)`, RGB.
-        """
+    def draw(self) -> np.ndarray:
+        """Draws the scene, anti-aliased: uint8 `(80, 80, 3)`, RGB."""
         top, bottom = np.array(self.background, "float64")
-        grow = np.linspace(0, 1, size)[:, None, None]
-        image = np.tile(top + grow * (bottom - top), (1, size, 1))
-        places = (np.arange(size) + 0.5) / size
+        grow = np.linspace(0, 1, SIZE)[:, None, None]
+        image = np.tile(top + grow * (bottom - top), (1, SIZE, 1))
+        places = (np.arange(SIZE) + 0.5) / SIZE
         for thing in self.things:
             r = SIZES[thing.size]
-            near = [np.abs(places - p) <= r + 2 / size for p in (thing.x, thing.y)]
+            near = [np.abs(places - p) <= r + 2 / SIZE for p in (thing.x, thing.y)]
             x, y = places[near[0]] - thing.x, places[near[1]] - thing.y
             outside = r * _distance(thing.shape, x[None] / r, y[:, None] / r)
-            share = np.clip(0.5 - size * outside, 0, 1)[..., None]
+            share = np.clip(0.5 - SIZE * outside, 0, 1)[..., None]
             part = np.ix_(near[1], near[0])
             colour = np.array(COLOURS[thing.colour], "float64")
             image[part] += share * (colour - image[part])
@@ -177,22 +170,17 @@ class Scene:
             return False
         first, zone, relation, second, third, last_zone = match.groups()
         nouns = [set(noun.split()) for noun in (first, second, third) if noun]
-
-        def claims(one, other=None, last=None):
-            return (
-                (zone is None or one.zone == zone)
-                and (relation is None or one.relation(other) == relation)
-                and (last_zone is None or last.zone == last_zone)
-            )
-
-        return any(
-            all(
+        for things in itertools.permutations(self.things, len(nouns)):
+            true = all(
                 noun <= {thing.size, thing.colour, thing.shape}
-                for noun, thing in zip(nouns, chosen, strict=True)
+                for noun, thing in zip(nouns, things, strict=True)
             )
-            and claims(*chosen)
-            for chosen in itertools.permutations(self.things, len(nouns))
-        )
+            true &= zone is None or things[0].zone == zone
+            true &= relation is None or things[0].relation(things[1]) == relation
+            true &= last_zone is None or things[-1].zone == last_zone
+            if true:
+                return True
+        return False
 
 
 def draw_scenes(count: int, split: str = "train") -> list[Scene]:
