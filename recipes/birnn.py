@@ -11,7 +11,6 @@ paper: the same with the paper's simple cells and initial weights, without dropo
        artificial data.
 """
 
-import contextlib
 import dataclasses
 from typing import Any
 
@@ -21,7 +20,7 @@ from zoo.data.corpora import UD_ENGLISH, load_ud
 from zoo.data.generated.toy_text import toy_sentences
 from zoo.training import ClassArguments, Optimizer, Recipe, UserText, at_least
 from zoo.training.card_metadata import of_corpora
-from zoo.training.config import ConfigurationError, refused_as
+from zoo.training.config import refused_as
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,15 +62,13 @@ def _data(run):
 
 
 def _batches(run, preprocessor, data):
-    from zoo.training import ArrayBatches, group_by_length
-
     lengths = [len(words) for words in data.sentences]
     parts = []
-    for length, rows in group_by_length(lengths, run.settings.buckets):
+    for length, rows in zoo.training.group_by_length(lengths, run.settings.buckets):
         inputs = preprocessor.arrays([data.sentences[row] for row in rows], length)
         labels = preprocessor.labels([data.tags[row] for row in rows], length)
         parts.append((inputs, *labels))
-    return ArrayBatches(parts, run.settings.batch_size, run.seed)
+    return zoo.training.ArrayBatches(parts, run.settings.batch_size, run.seed)
 
 
 def _score(tagger, data):
@@ -87,26 +84,20 @@ def _preprocessor(run, train):
 
     if run.start is not None:
         return run.start.preprocessor
-    data, least = (train.sentences, train.tags), run.settings.least
-    try:
-        return TaggerPreprocessor.of(*data, least=least, dtype="float32")
-    except ValueError as error:
-        raise ConfigurationError(f"{error} (--set least=1)") from error
+    options = {"least": run.settings.least, "dtype": "float32"}
+    with refused_as("least"):
+        return TaggerPreprocessor.of(train.sentences, train.tags, **options)
 
 
 def _run(run):
     import keras
 
-    from zoo.models import BiRNNTagger, BiRNNWords
-    from zoo.training import Monitor
-
     train, dev, test = _data(run)
     preprocessor = _preprocessor(run, train)
-    backbone = BiRNNWords(**preprocessor.sizes(), **run.settings.model)
+    backbone = zoo.models.BiRNNWords(**preprocessor.sizes(), **run.settings.model)
     run.copy_start(backbone)
-    tagger = BiRNNTagger(backbone, preprocessor)
-    # A preset may lack a tag.
-    with refused_as("--from") if run.start is not None else contextlib.nullcontext():
+    tagger = zoo.models.BiRNNTagger(backbone, preprocessor)
+    with refused_as("--from"):  # the preset may lack a tag
         batches = _batches(run, preprocessor, train)
     run.fit(
         backbone,
@@ -115,7 +106,7 @@ def _run(run):
             from_logits=True, reduction="mean_with_sample_weight"
         ),
         validate=lambda _: {"val_accuracy": _score(tagger, dev)["accuracy"]},
-        monitor=Monitor("val_accuracy", "max"),
+        monitor=zoo.training.Monitor("val_accuracy", "max"),
     )
     tagger, results = run.save(tagger), {}
     for split, data in (("valid" if run.text else "dev", dev), ("test", test)):
@@ -124,22 +115,21 @@ def _run(run):
             if run.start is not None:
                 results[split]["before"] = _score(run.start, data)["accuracy"]
             run.say(f"{split}: accuracy {results[split]['accuracy']:.4f}")
-    if run.text or (run.arguments.scale == "small" and not run.settings.sentences):
+    if run.text or not run.settings.sentences:
         _write_card(run, tagger, results)
     return results
 
 
 def _write_card(run, tagger, results):
-    if not run.text:
-        results = {"test": results["test"]}
     corpus = UD_ENGLISH.name
     scores = [
         run.score(corpus, split, "accuracy", 100 * x["accuracy"], f"{x['words']} words")
         for split, x in results.items()
+        if run.text or split == "test"
     ]
     *_, last = results.values()
-    card = {} if run.text else {"languages": ["en"], **of_corpora(UD_ENGLISH)}
-    run.write_card(tagger, scores=scores, examples=last["worst"], **card)
+    facts = {"languages": ["en"], "examples": last["worst"], **of_corpora(UD_ENGLISH)}
+    run.write_card(tagger, scores=scores, **facts)
 
 
 _CARD = {
@@ -165,12 +155,7 @@ _CARD = {
 
 
 # Of `BiRNNWords`, whose defaults are those of `small`.
-_WIDTHS = {
-    "embedding_dim": 100,
-    "character_dim": 32,
-    "filters": 128,
-    "hidden_dim": 128,
-}
+_WIDTHS = {"embedding_dim": 100, "character_dim": 32, "filters": 128, "hidden_dim": 128}
 RECIPE = Recipe(
     name="birnn",
     file=__file__,

@@ -13,13 +13,11 @@ small: the decoder twice as wide. It reads dates as well, but its attention show
 No paper has this task, so there is no scale `paper`.
 """
 
-from pathlib import Path
-
 import zoo
 from zoo.training import Optimizer, load_recipe
 from zoo.training.recipes.translator_recipe import Scale, translation_recipe
 
-BAHDANAU = load_recipe(Path(__file__).with_name("bahdanau.py")).RECIPE
+BAHDANAU = load_recipe("bahdanau.py", beside=__file__).RECIPE
 
 
 def scale(width: int) -> Scale:

@@ -24,7 +24,14 @@ from zoo.analysis.evaluation import worst_continuations
 from zoo.checks import one_of
 from zoo.data import agreement_sentences, load_ptb
 from zoo.data.corpora import PTB
-from zoo.training import ClassArguments, Optimizer, Recipe, UserText, at_least
+from zoo.training import (
+    ClassArguments,
+    Optimizer,
+    Recipe,
+    UserText,
+    at_least,
+    load_recipe,
+)
 from zoo.training.card_metadata import of_corpora
 from zoo.training.recipes.user_text import PAPER_VOCABULARY
 
@@ -113,8 +120,6 @@ def train(run: Any) -> dict[str, Any]:
         dict of split to its perplexity.
     """
     from zoo.decoding.word_methods import perplexity_of
-    from zoo.models import RecurrentCausalLM, RecurrentLMPreprocessor
-    from zoo.training import CarriedState, Monitor, Plateau, StreamBatches
 
     settings = run.settings
     texts, best = _texts(run)
@@ -122,23 +127,25 @@ def train(run: Any) -> dict[str, Any]:
     rows = {split: tokenizer.tokenize(part) for split, part in texts.items()}
     backbone = MODEL.make(settings, "model", tokenizer.vocabulary_size())
     run.copy_start(backbone)
-    task = RecurrentCausalLM(backbone, RecurrentLMPreprocessor(tokenizer))
+    preprocessor = zoo.models.RecurrentLMPreprocessor(tokenizer)
+    task = zoo.models.RecurrentCausalLM(backbone, preprocessor)
 
     def perplexity(task, split, batch_size=1):
         # In segments as in training: an LSTMN's tapes start with each of them.
         options = {"carry_over": True, "length": settings.length}
         return perplexity_of(task, rows[split], batch_size, **options)
 
-    options = {"factor": settings.decay, "patience": 1, "min_delta": 0.0}
+    watched, callbacks = ("val_perplexity", "min"), []
+    if settings.decay:
+        options = {"factor": settings.decay, "patience": 1, "min_delta": 0.0}
+        callbacks.append(zoo.training.Plateau(*watched, **options))
     run.fit(
-        CarriedState(backbone, settings.batch_size),
-        StreamBatches(rows["train"], settings.batch_size, settings.length),
+        zoo.training.CarriedState(backbone, settings.batch_size),
+        zoo.training.StreamBatches(rows["train"], settings.batch_size, settings.length),
         LOSS.make(settings, "loss"),
         lambda _: {"val_perplexity": perplexity(task, "valid", settings.batch_size)},
-        Monitor("val_perplexity", "min"),
-        callbacks=[Plateau("val_perplexity", "min", **options)]
-        if settings.decay
-        else (),
+        zoo.training.Monitor(*watched),
+        callbacks=callbacks,
     )
     task, results = run.save(task), {}
     for split in list(texts)[1:]:
@@ -146,17 +153,19 @@ def train(run: Any) -> dict[str, Any]:
         if run.start is not None:
             results[split]["before"] = perplexity(run.start, split)
     run.say(f"perplexities: {results}")
-    if run.text or (run.arguments.scale == "small" and settings.corpus == "ptb"):
-        run.write_card(
-            task,
-            scores=[
-                run.score("ptb", split, "perplexity", x["perplexity"], SIGNATURE)
-                for split, x in results.items()
-            ],
-            examples=worst_continuations(task, texts[split][:PROMPTS]),
-            **({} if run.text else {"languages": ["en"], **of_corpora(PTB)}),
-        )
+    if settings.corpus != "generated":
+        _write_card(run, task, results, texts[split])
     return results
+
+
+def _write_card(run, task, results, test):
+    scores = [
+        run.score("ptb", split, "perplexity", found["perplexity"], SIGNATURE)
+        for split, found in results.items()
+    ]
+    bad = worst_continuations(task, test[:PROMPTS])
+    facts = {"scores": scores, "examples": bad, "languages": ["en"]}
+    run.write_card(task, **facts, **of_corpora(PTB))
 
 
 def _tokenizer(run, texts):
@@ -228,6 +237,12 @@ LSTMN_SMALL = {
     "optimizer": Optimizer("adam", 3.5e-3, "linear", warmup=400, clip=5.0),
     "initializer_range": 0.15,
 }
+
+
+def _paper(file):
+    return load_recipe(file, beside=__file__).RECIPE.card["paper"]
+
+
 # The papers of the cells, with what a card says of the equations.
 CARDS: dict[str, dict[str, Any]] = {
     "lstm": {
@@ -243,24 +258,12 @@ CARDS: dict[str, dict[str, Any]] = {
     "gru": {
         "equations": "Cho et al. 2014, equations 5 to 8: the reset gate before the "
         "product.",
-        "paper": {
-            "title": "Learning Phrase Representations using RNN Encoder–Decoder for "
-            "Statistical Machine Translation",
-            "authors": "Kyunghyun Cho, Bart van Merriënboer, Caglar Gulcehre, Dzmitry "
-            "Bahdanau, Fethi Bougares, Holger Schwenk, Yoshua Bengio",
-            "year": 2014,
-            "url": "https://arxiv.org/abs/1406.1078",
-        },
+        "paper": _paper("rnn_encoder_decoder.py"),
     },
     "lstmn": {
         "equations": "Cheng et al. 2016, section 3.2: hidden and memory tapes, "
         "intra-attention.",
-        "paper": {
-            "title": "Long Short-Term Memory-Networks for Machine Reading",
-            "authors": "Jianpeng Cheng, Li Dong, Mirella Lapata",
-            "year": 2016,
-            "url": "https://arxiv.org/abs/1601.06733",
-        },
+        "paper": _paper("lstmn.py"),
     },
 }
 

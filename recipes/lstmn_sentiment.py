@@ -31,6 +31,7 @@ from zoo.training import (
     Recipe,
     UserText,
     at_least,
+    load_recipe,
 )
 from zoo.training.card_metadata import of_corpora
 
@@ -83,7 +84,7 @@ MODEL = ClassArguments(lambda: zoo.models.RecurrentClassifier, trial=(4,))
 def _sentences(run):
     """The `zoo.data.Labelled` of each split."""
     if text := run.text:
-        parts = {"train": text.train, "dev": text.valid, "test": text.test}
+        parts = {"train": text.train, "valid": text.valid, "test": text.test}
         return {split: part for split, part in parts.items() if part is not None}
     labels, splits = run.settings.labels, ("train", "dev", "test")
     if labels != "generated":
@@ -100,14 +101,13 @@ def _sentences(run):
 def _batches(run, rows, labels):
     """Batches of few lengths."""
     from zoo.text.rows import pad_rows
-    from zoo.training import ArrayBatches, group_by_length
 
     labels, parts = np.array(labels, "int32"), []
-    lengths = [len(row) for row in rows]
-    for length, places in group_by_length(lengths, run.settings.buckets):
+    lengths, buckets = list(map(len, rows)), run.settings.buckets
+    for length, places in zoo.training.group_by_length(lengths, buckets):
         ids = pad_rows([rows[i] for i in places], length)
         parts.append(({"token_ids": ids}, labels[places]))
-    return ArrayBatches(parts, run.settings.batch_size, run.seed)
+    return zoo.training.ArrayBatches(parts, run.settings.batch_size, run.seed)
 
 
 def _tokenizer(run, texts):
@@ -143,14 +143,14 @@ def work(run: Any) -> dict[str, Any]:
     import keras
 
     from zoo.decoding.word_methods import class_logits
-    from zoo.models import RecurrentClassifierPreprocessor, SentimentClassifier
-    from zoo.training import Monitor
 
     data = _sentences(run)
-    tokenizer = _tokenizer(run, data["train"].texts)
+    train, *splits = data
+    tokenizer = _tokenizer(run, data[train].texts)
     rows = {name: tokenizer.tokenize(split.texts) for name, split in data.items()}
-    backbone = _backbone(run, tokenizer, data["train"].names)
-    task = SentimentClassifier(backbone, RecurrentClassifierPreprocessor(tokenizer))
+    backbone = _backbone(run, tokenizer, data[train].names)
+    preprocessor = zoo.models.RecurrentClassifierPreprocessor(tokenizer)
+    task = zoo.models.SentimentClassifier(backbone, preprocessor)
 
     def accuracy(task, split):
         found = class_logits(task, rows[split], 64).argmax(-1)
@@ -158,22 +158,19 @@ def work(run: Any) -> dict[str, Any]:
 
     run.fit(
         task,
-        _batches(run, rows["train"], data["train"].labels),
+        _batches(run, rows[train], data[train].labels),
         loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        validate=lambda model: {"dev_accuracy": accuracy(model, "dev")},
-        monitor=Monitor("dev_accuracy", "max"),
+        validate=lambda model: {"dev_accuracy": accuracy(model, splits[0])},
+        monitor=zoo.training.Monitor("dev_accuracy", "max"),
     )
-    task, splits = run.save(task), list(data)[1:]
+    task = run.save(task)
     found: dict[str, Any] = {split: accuracy(task, split) for split in splits}
     results = {"accuracy": found}
     if run.start is not None:
         results["before"] = {split: accuracy(run.start, split) for split in splits}
     if run.text:
-        told, names = f"{len(backbone.classes)} labels", {"dev": "valid"}
-        scores = [
-            run.score("", names.get(x, x), "accuracy", 100 * found[x], told)
-            for x in splits
-        ]
+        told = f"{len(backbone.classes)} labels"
+        scores = [run.score("", x, "accuracy", 100 * found[x], told) for x in splits]
         run.write_card(task, scores=scores)
     elif run.settings.labels != "generated":
         found["sst"] = sst_accuracy(task)
@@ -181,8 +178,8 @@ def work(run: Any) -> dict[str, Any]:
             run.score("sst", "test", f"accuracy {x}", 100 * value, SIGNATURES[x])
             for x, value in found["sst"].items()
         ]
-        card = {"languages": ["en"], **of_corpora(SST)}
-        run.write_card(task, scores=scores, examples=worst_classes(task), **card)
+        facts = {"languages": ["en"], "examples": worst_classes(task)}
+        run.write_card(task, scores=scores, **facts, **of_corpora(SST))
     run.say(str(results))
     return results
 
@@ -197,12 +194,7 @@ _CARD = {
         "Section 3: hidden and memory tapes, intra-attention; section 4.2, the mean of "
         "the states."
     ),
-    "paper": {
-        "title": "Long Short-Term Memory-Networks for Machine Reading",
-        "authors": "Jianpeng Cheng, Li Dong, Mirella Lapata",
-        "year": 2016,
-        "url": "https://arxiv.org/abs/1601.06733",
-    },
+    "paper": load_recipe("lstmn.py", beside=__file__).RECIPE.card["paper"],
     "task": "classify",
 }
 

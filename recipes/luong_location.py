@@ -1,10 +1,8 @@
 """Luong et al. 2015, location-based attention: a variant of luong.py."""
 
-from pathlib import Path
-
 from zoo.training import load_recipe
 
-RECIPE = load_recipe(Path(__file__).with_name("luong.py")).recipe(__file__)
+RECIPE = load_recipe("luong.py", beside=__file__).recipe(__file__)
 
 if __name__ == "__main__":
     raise SystemExit(RECIPE.main())

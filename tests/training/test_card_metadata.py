@@ -25,7 +25,7 @@ def run(plans=((0, 3, "jax", "abc"),), weights=None, **arguments):
         weights=weights,
         text=None if arguments.train is None else "text",
         start=None,
-        **{k: getattr(arguments, k) for k in ("seed", "precision")},
+        seed=arguments.seed,
     )
 
 

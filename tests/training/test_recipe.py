@@ -172,7 +172,7 @@ def test_precision_holds_for_the_run_and_no_longer(calls, tmp_path):
     around, precision = keras.config.dtype_policy().name, "mixed_bfloat16"
     calls.error = FloatingPointError("The loss is nan")
     assert calls.start("--precision", precision, "--output", tmp_path) == 1
-    assert calls.runs[0].precision == precision
+    assert calls.runs[0].arguments.precision == precision
     assert read_configuration(tmp_path)["arguments"]["precision"] == precision
     assert keras.config.dtype_policy().name == around
 

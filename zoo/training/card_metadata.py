@@ -1,8 +1,8 @@
 """The metadata of a preset's card that its run knows."""
 
+import dataclasses
 import datetime
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from zoo.strings import counted, duration
 from zoo.training.config import machine
 from zoo.training.recipes.arguments import TEXT, words_of
 
+IN_PYTHON = "text given in Python"  # in the place of files' names
 # Licences as hubs spell them, the strictest last.
 LICENCES = ("apache-2.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0")
 
@@ -44,29 +45,15 @@ def origin(run: Any) -> dict[str, Any]:
 def training_command(run: Any) -> str:
     """Returns the command that trained the weights; files stand without folders."""
     arguments, plans = run.arguments, run.loop.checkpoint.plans
-    values = {name: getattr(arguments, name) for name in TEXT if run.text is not None}
-    if run.text is not None:
-        groups = arguments.train or [["text given in Python"]]
-        values["train"] = [file_names(files) for files in groups]
-        for name in ("valid", "test"):
-            values[name] = values[name] and file_names(values[name])
-        values["start"] = arguments.start and Path(arguments.start).name
-    if run.start is None:
-        values["scale"] = arguments.scale
-    values["seed"] = run.seed
-    if run.precision != "float32":
-        values["precision"] = run.precision
-    words = [word for item in values.items() for word in words_of(*item)]
-    words += [word for text in arguments.changes for word in ("--set", text)]
+    if run.text is not None and not arguments.train:
+        arguments = dataclasses.replace(arguments, train=[[IN_PYTHON]])
+    scale = ["scale"] * (run.start is None)
+    precision = ["precision"] * (arguments.precision != "float32")
+    words = words_of(arguments, *TEXT, *scale, "seed", *precision, "changes")
     backend = plans[-1][2]
     command = f"KERAS_BACKEND={backend} zoo train {run.recipe.name} {shlex.join(words)}"
     # It may have begun with other epochs, another backend or other code.
     return command + f" (in {len(plans)} parts)" * (len(plans) > 1)
-
-
-def file_names(files: Sequence[str]) -> list[str]:
-    """Returns the names of files, without their folders."""
-    return [Path(file).name for file in files]
 
 
 def of_user_text(run: Any) -> dict[str, Any]:
@@ -75,11 +62,14 @@ def of_user_text(run: Any) -> dict[str, Any]:
     A model that was fine-tuned has the licence, the data and the description of the
     preset that it started from, too.
     """
-    groups, start = run.arguments.train, run.start_card
-    names = "text given in Python"
-    if groups:
-        names = ", ".join(name for files in groups for name in file_names(files))
+    arguments, start = run.arguments, run.start_card
+    languages, names = arguments.languages or ["und"], IN_PYTHON
+    if run.recipe.user_text.kind == "pairs":
+        languages = run.text.languages
+    if arguments.train:
+        names = ", ".join(Path(x).name for files in arguments.train for x in files)
     card = {
+        "languages": list(languages),
         "data": [{"name": names, "terms": UNSTATED}],
         "license": UNSTATED,
         "intended_use": f"Text like that of its training: {names}.",

@@ -125,9 +125,15 @@ class Recipe:
                 return 1 if isinstance(error, FloatingPointError) else 2
 
 
-def load_recipe(path: str | os.PathLike[str]) -> Any:
-    """Imports a recipe's `.py` file, wherever it is, and returns the module."""
-    spec: Any = importlib.util.spec_from_file_location(Path(path).stem, path)
+def load_recipe(path: StrPath, beside: StrPath = "") -> Any:
+    """Imports a recipe's `.py` file and returns the module.
+
+    Args:
+        path: the file, wherever it is; or its name, if it lies beside another one.
+        beside: that other file.
+    """
+    path = Path(beside).parent / path
+    spec: Any = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -18,7 +18,7 @@ from zoo.presets.registry import RUN_PRESETS, find
 from zoo.presets.save import in_float32, save_preset, use_of
 from zoo.strings import counted
 from zoo.training import config
-from zoo.training.card_metadata import file_names, of_user_text, origin
+from zoo.training.card_metadata import of_user_text, origin
 from zoo.training.distribute import Distribution, DistributionError
 from zoo.training.fast.logit_free import compile_for_training
 from zoo.training.fast.process import choose_threads
@@ -56,7 +56,6 @@ class Run:
         start_card: the `Card` of the preset to start from; None if it has none.
         output: folder of the run, a `Path`.
         seed: that of the arguments.
-        precision: name of the dtype policy.
         identity: dict of what a run must share with the checkpoint that it resumes
             from. The number of epochs, the patience and the like are left out: they
             may change, and the learning rate then follows the new plan.
@@ -83,7 +82,6 @@ class Run:
         # Read before training, which takes long.
         self.start_card = arguments.start and card_of(find(arguments.start))
         self.output, self.seed = Path(arguments.output), arguments.seed
-        self.precision = keras.config.dtype_policy().name
         self.distribution = distribution or Distribution()
         self.loop: Any = None
         self.weights: str | None = None
@@ -96,7 +94,7 @@ class Run:
             "scale": arguments.scale,
             "seed": self.seed,
             "limit": None,  # an option of earlier versions
-            "precision": self.precision,
+            "precision": arguments.precision,
             "settings": fixed,
             **({"start": arguments.start} if arguments.start else {}),
             **({"text": text.identity} if text is not None else {}),
@@ -278,12 +276,12 @@ class Run:
         Args:
             task: what `save` returned.
             **metadata: fields of `zoo.presets.Card` that the run doesn't know: scores,
-                languages, … Of a user's own text, data and licence are added.
+                languages, … Those of a user's own text, its data and licence come from
+                the run.
         """
         card = {
             "intended_use": "Teaching, comparison of architectures, tests of serving.",
             "weaknesses": ["Anything unlike the text of its training."],
-            "languages": list(self.arguments.languages or ["und"]),
             **self.recipe.card,
             **origin(self),
             "architecture": type(task).__name__,
@@ -300,13 +298,7 @@ class Run:
             self.say(f"its card lacks {' and '.join(missing)}: zoo info {self.output}")
 
     def score(
-        self,
-        data: str,
-        split: str,
-        metric: str,
-        score: float,
-        signature: str,
-        command: str | None = None,
+        self, data: str, split: str, metric: str, score: float, signature: str
     ) -> dict[str, Any]:
         """Returns a score of the preset, as a card has it.
 
@@ -314,24 +306,23 @@ class Run:
             data: the test set's corpus; a user's own text is named by its files.
             split: its part of the corpus; of a user's own text "valid" or "test".
             metric, score, signature: the score, and how it was made.
-            command: what makes it again. Default: `zoo evaluate`.
         """
-        words = ["zoo", "evaluate", self.name]
-        if self.text is None:
-            words += ["--data", data, "--split", split]
-        elif files := getattr(self.arguments, split):
-            words += ["--test", *file_names(files)]
-            words += words_of("columns", self.arguments.columns)
-            data = ", ".join(file_names(files))
-        else:  # held out, in a folder, or from a Python program
-            data, command = "own text", "none: the text is in no file of its own"
-        row: dict[str, Any] = {
+        words = ["--data", data, "--split", split]
+        if self.text is not None:
+            _, *files = words_of(self.arguments, split) or [""]
+            words = ["--test", *files, *words_of(self.arguments, "columns")]
+            data = ", ".join(files) or "own text"
+        command = shlex.join(["zoo", "evaluate", self.name, *words])
+        if data == "own text":  # held out, in a folder, or from a Python program
+            command = "none: the text is in no file of its own"
+        return {
             "data": data,
             "split": split,
-            "command": command or shlex.join(words),
+            "command": command,
+            "metric": metric,
+            "value": round(score, 4),
+            "signature": signature,
         }
-        row |= {"metric": metric, "value": round(score, 4), "signature": signature}
-        return row
 
     def write_results(self, results: dict[str, Any]) -> None:
         """Writes `results.json`, and `report.html` if there is one model."""

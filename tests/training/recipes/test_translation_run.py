@@ -227,7 +227,7 @@ def test_mixed_precision(precision, tmp_path):
     around = keras.config.dtype_policy()
     keras.config.set_dtype_policy(precision)
     try:
-        run = make(tmp_path, scale).train()
+        run = make(tmp_path, scale, precision=precision).train()
         run.finish()
     finally:
         keras.config.set_dtype_policy(around)

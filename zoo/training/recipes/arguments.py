@@ -172,15 +172,24 @@ def _read_run(recipe, folder):
     return configuration
 
 
-def words_of(name: str, value: Any) -> list[str]:
-    """Returns the words of the command line that give an argument its value."""
-    if value is None:
-        return []
-    if name == "train":
-        return [word for files in value for word in (flag(name), *files)]
-    if separator := {"columns": ",", "languages": ":"}.get(name):
-        value = separator.join(map(str, value))
-    return [flag(name), *(value if isinstance(value, list) else [str(value)])]
+def words_of(arguments: Arguments, *names: str) -> list[str]:
+    """Returns the words of a command line that give some arguments.
+
+    Files and folders are named without the folders that hold them.
+    """
+    words = []
+    for name in names:
+        value: Any = getattr(arguments, name)
+        if value is None:
+            continue
+        if separator := {"columns": ",", "languages": ":"}.get(name):
+            value = separator.join(map(str, value))
+        for each in value if name in ("train", "changes") else [value]:
+            several = each if isinstance(each, (list, tuple)) else [str(each)]
+            if name in ("train", "valid", "test", "start"):
+                several = [Path(file).name for file in several]
+            words += [flag(name), *several]
+    return words
 
 
 def flag(name: str) -> str:
