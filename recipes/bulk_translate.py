@@ -11,6 +11,7 @@ given needs the file; the others of a cluster (--address) need zoo and the prese
 """
 
 import argparse
+import collections
 import contextlib
 import hashlib
 import importlib.util
@@ -131,20 +132,19 @@ def translate(
     """Yields the translation of each part, in order; `preset` is the digest."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
-    from ray.util import ActorPool
 
-    local, workers = arguments.address is None, arguments.workers
+    local, count = arguments.address is None, arguments.workers
     ray.init(
         address="local" if local else arguments.address,
-        num_cpus=workers * arguments.cpus if local else None,
+        num_cpus=count * arguments.cpus if local else None,
         logging_level="ERROR",
     )
     try:
         have = ray.cluster_resources()
         for name, each in (("CPU", arguments.cpus), ("GPU", arguments.gpus)):
-            if workers * each > have.get(name, 0):  # Ray would wait for ever
+            if count * each > have.get(name, 0):  # Ray would wait for ever
                 raise BadInput(
-                    f"{workers} workers need {workers * each:g} {name}s, and Ray has "
+                    f"{count} workers need {count * each:g} {name}s, and Ray has "
                     f"{have.get(name, 0):g}"
                 )
         worker = ray.remote(Worker).options(
@@ -155,27 +155,18 @@ def translate(
             runtime_env={"env_vars": _environment(arguments)},
         )
         values = arguments.preset, preset, given(arguments, SEARCH)
-        pool = ActorPool([worker.remote(*values) for _ in range(workers)])
-        early, due = {}, 0
-        for number, part in _work(pool, parts):
-            early[number] = part
-            while due in early:
-                yield early.pop(due)
-                due += 1
+        workers = itertools.cycle([worker.remote(*values) for _ in range(count)])
+        # Each worker has a part to go on with, while the first one is waited for.
+        waiting: collections.deque[Any] = collections.deque()
+        for part in parts:
+            waiting.append(next(workers).translate.remote(part))
+            if len(waiting) == 2 * count:
+                yield ray.get(waiting.popleft())
+        yield from map(ray.get, waiting)
     except ray.exceptions.RayError as error:  # its last line is the most specific
         raise RuntimeError(str(error).strip().splitlines()[-1]) from error
     finally:
         ray.shutdown()
-
-
-def _work(pool, parts):
-    """Yields the number and the translation of each part as soon as it is done."""
-    for numbered in enumerate(parts):
-        if not pool.has_free():
-            yield pool.get_next_unordered()
-        pool.submit(lambda actor, part: actor.translate.remote(*part), numbered)
-    while pool.has_next():
-        yield pool.get_next_unordered()
 
 
 class Worker:
@@ -194,13 +185,12 @@ class Worker:
         self.model, self.search = zoo.load(preset), search
         print(f"worker {os.getpid()} is ready", file=sys.stderr, flush=True)
 
-    def translate(self, number: int, lines: list[str]) -> tuple[int, list[str]]:
+    def translate(self, lines: list[str]) -> list[str]:
         """Translates the lines of a part; a blank one gives an empty one."""
         full = [line for line in lines if line.strip()]
         texts = iter(self.model.translate(full, **self.search) if full else ())
         # A translation stays on one line, whatever it contains.
-        done = [" ".join(next(texts).split("\n")) if x.strip() else "" for x in lines]
-        return number, done
+        return [" ".join(next(texts).split("\n")) if x.strip() else "" for x in lines]
 
 
 def _environment(arguments):

@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -81,7 +80,7 @@ def recipe(monkeypatch):
     def translate(parts, digest, arguments):
         search = recipe.given(arguments, recipe.SEARCH)
         worker = recipe.Worker(arguments.preset, digest, search)
-        yield from (worker.translate(*part)[1] for part in enumerate(parts))
+        yield from map(worker.translate, parts)
 
     monkeypatch.setattr(recipe, "translate", translate)
     monkeypatch.setattr(recipe, "PART", 40)
@@ -110,16 +109,6 @@ def test_lines_stay_lines_in_their_order(recipe, preset, lines, tmp_path, monkey
     wanted = expected(preset, lines)
     assert output.read_text("utf-8").split("\n")[:-1] == wanted
     assert not unfinished.exists()
-
-
-def test_parts_come_in_their_order_though_they_are_done_in_another(recipe):
-    pool = SimpleNamespace(
-        parts=[], has_free=lambda: len(pool.parts) < 2, has_next=lambda: pool.parts
-    )
-    pool.submit = lambda function, part: pool.parts.append(part)
-    pool.get_next_unordered = lambda: pool.parts.pop()
-    done = list(recipe._work(pool, "abcd"))
-    assert done == [(1, "b"), (2, "c"), (3, "d"), (0, "a")]
 
 
 @pytest.mark.parametrize(

@@ -233,5 +233,5 @@ def test_the_command_line_runs_and_resumes_it(tmp_path):
     assert not (tmp_path / "elsewhere").exists()
     again = json.loads((folder / "results.json").read_text())
     assert again["loss"] < results["loss"] and (folder / "report.html").exists()
-    command = f"zoo train mine --resume {folder} --epochs 3"
+    command = f"zoo train {path} --resume {folder} --epochs 3"
     assert read_configuration(folder)["command"] == command

@@ -28,10 +28,7 @@ def save_preset(task: Any, folder: StrPath) -> None:
 
 
 def in_float32(task: Any) -> Any:
-    """Returns the task, or a copy in float32 if it computes in mixed precision."""
-    policy = task.backbone.dtype_policy
-    if policy.quantization_mode or policy.name == "float32":
-        return task
+    """Returns a copy of a task in float32, without the state of an optimizer."""
     around = keras.config.dtype_policy()
     keras.config.set_dtype_policy("float32")  # for layers without a policy of their own
     try:

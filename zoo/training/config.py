@@ -9,7 +9,6 @@ import os
 import platform
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -63,11 +62,6 @@ def checkpoints(output: str | os.PathLike[str]) -> list[Path]:
     """Returns the paths of a run's checkpoints, those of its `models/` last."""
     models = sorted(Path(output, MODELS).glob("*/checkpoint.npz"))
     return [*Path(output).glob("checkpoint.npz"), *models]
-
-
-def say(name: str, text: str) -> None:
-    """Prints a line about a run to standard error, after the name of its recipe."""
-    print(f"[{name}] {text}", file=sys.stderr, flush=True)
 
 
 # === config.json ===

@@ -14,7 +14,7 @@ from typing import Any
 
 from zoo.checks import integer
 from zoo.files import StrPath, bundled_folder
-from zoo.training.config import checkpoints, only_run_in
+from zoo.training.config import only_run_in
 from zoo.training.fit import interrupts
 from zoo.training.recipes.arguments import Arguments, parse
 from zoo.training.recipes.choices import ClassArguments
@@ -106,7 +106,7 @@ class Recipe:
             and 143 after SIGTERM, when the command that continues the run is printed.
         """
         argv = sys.argv[1:] if argv is None else list(argv)
-        command, arguments = shlex.join(["zoo", "train", self.name, *argv]), None
+        command = shlex.join(["zoo", "train", self.file or self.name, *argv])
         with interrupts.catching():
             try:
                 # First, since it may choose the backend that Keras is imported with.
@@ -115,7 +115,8 @@ class Recipe:
                 run_with(self, arguments, command)
                 return 0
             except interrupts.Interrupted as stop:
-                again = _command_to_resume(self, arguments, command)
+                backend = os.environ.get("KERAS_BACKEND")
+                again = f"KERAS_BACKEND={backend} {command}" if backend else command
                 print(f"{self.name}: {stop}. Go on with:\n  {again}", file=sys.stderr)
                 return stop.exit_code
             except (FloatingPointError, ValueError, ImportError, OSError) as error:
@@ -151,15 +152,6 @@ def _import_backend():
         process.start_tensorflow(devices=False)  # Keras's seeds import it
     finally:
         interrupts.release()
-
-
-def _command_to_resume(recipe, arguments, command):
-    output = arguments and arguments.output
-    if output and Path(output, "config.json").exists() and checkpoints(output):
-        file = [recipe.file] if recipe.file else []
-        return shlex.join(["zoo", "train", *file, "--resume", str(output)])
-    backend = os.environ.get("KERAS_BACKEND")
-    return f"KERAS_BACKEND={backend} {command}" if backend else command
 
 
 def run_with(

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import re
 import shlex
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -86,6 +87,8 @@ class Run:
         self.loop: Any = None
         self.weights: str | None = None
         self._command, self._fits = command, 0
+        for line in [] if text is None else text.report:
+            self.say(line)
         fixed = config.to_jsonable(settings)
         for name in config.MAY_CHANGE_ON_RESUME:
             fixed.pop(name, None)
@@ -107,7 +110,7 @@ class Run:
     def say(self, text: str) -> None:
         """Prints a text to standard error; of several processes, the first does."""
         if self.distribution.main:
-            config.say(self.recipe.name, text)
+            print(f"[{self.recipe.name}] {text}", file=sys.stderr, flush=True)
 
     def copy_start(self, backbone: Any) -> None:
         """Copies the weights of the task to start from, if there is one.
@@ -164,7 +167,6 @@ class Run:
             The best value of what was monitored.
 
         Raises:
-            ConfigurationError: if the optimizer refuses its options.
             CheckpointError, FloatingPointError, Interrupted, OSError: see `Loop`.
         """
         settings, distribution = self.settings, self.distribution
@@ -178,8 +180,7 @@ class Run:
             folder, backbone, monitor, identity, epochs, callbacks
         )
         model = distribution.model(model)
-        with config.refused_as("optimizer"):
-            optimizer = settings.optimizer(len(batches), epochs)
+        optimizer = settings.optimizer(len(batches), epochs)
         model = compile_for_training(model, optimizer, distribution, loss=loss)
         self.loop = loop = Loop(model, batches, checkpoint, epochs, distribution)
         if self._command is not None and distribution.main:
@@ -259,10 +260,7 @@ class Run:
             The task as `zoo.load` would give it, with the weights as they are stored.
         """
         self.preset.parent.mkdir(exist_ok=True)
-        # A new model, without the state of the optimizer.
-        backbone = type(task.backbone).from_config(task.backbone.get_config())
-        backbone.set_weights(task.backbone.get_weights())
-        task = in_float32(type(task)(backbone, task.preprocessor))
+        task = in_float32(task)
         with name_file_in_errors(self.preset):
             save_preset(task, str(self.preset))
         task.backbone.load_weights(self.preset / "model.weights.h5")

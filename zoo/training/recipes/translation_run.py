@@ -158,7 +158,7 @@ class Translation:
             options |= {"hard_vocab_limit": False, "required_chars": "".join(missing)}
         if run.start is None:
             run.say(f"training the vocabulary on {counted(len(texts), 'sentence')}")
-            with refused_as("vocabulary_size"):
+            with refused_as("vocabulary"):
                 proto = train_tokenizer(texts, scale.vocabulary_size, **options)
         else:
             proto = run.start.preprocessor.tokenizer.proto

@@ -13,7 +13,6 @@ from typing import Any
 import zoo
 from zoo.checks import one_of
 from zoo.data import list_corpora
-from zoo.strings import NORMALIZATIONS
 from zoo.training.optimizers import Optimizer
 from zoo.training.recipe import Recipe, at_least
 from zoo.training.recipes.choices import ClassArguments
@@ -85,8 +84,6 @@ class Scale:
         at_least(self, epochs=1, vocabulary_size=4, max_length=1, buckets=1)
         at_least(self, patience=1, pairs=0, samples=0)
         one_of("pieces", self.pieces, ("unigram", "char"))
-        rule = self.tokenizer.get("normalization", "nfc")
-        one_of("tokenizer.normalization", rule, NORMALIZATIONS)
         for name, repeats in self.corpora:
             one_of("corpora", name, list_corpora())
             if repeats < 1:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from zoo.training.config import ConfigurationError, refused_as, say
+from zoo.training.config import ConfigurationError, refused_as
 from zoo.training.recipes.arguments import Arguments, scale_names
 from zoo.training.recipes.choices import change, check
 
@@ -97,8 +97,6 @@ def choose(
     if given is not None:
         options = {k: getattr(arguments, k) for k in ("columns", "languages", "seed")}
         text = read(own.kind, *given, **options)
-        for line in text.report if distribution.main else ():
-            say(recipe.name, line)
         choices = choices_for_pairs if own.kind == "pairs" else choices_for_texts
         scale = choices(recipe, size, text, start)
         settings = change(recipe, scale, arguments.changes)
