@@ -11,6 +11,7 @@ is that of Och & Ney 2003. Theirs is against links drawn by hand; this one is ag
 another model's, and tells how alike the two are.
 """
 
+import collections
 import re
 
 import numpy as np
@@ -27,12 +28,6 @@ def words(text):
     return re.findall(r"[^\w\s]|\w(?:\S*\w)?", text.lower())
 
 
-def _places(line, sign):
-    """The links of a line that have this sign between their places."""
-    links = [link.split(sign) for link in line.split() if sign in link]
-    return {(int(i), int(j)) for i, j in links}
-
-
 def read(path=LINKS):
     """Reads a file of links: a line for each pair, `i-j` for a sure link of the source
     word i and the target word j, `i?j` for one that is only possible.
@@ -42,8 +37,9 @@ def read(path=LINKS):
     """
     found = []
     for line in path.read_text(encoding="ascii").splitlines():
-        sure = _places(line, "-")
-        found.append((sure, sure | _places(line, "?")))
+        links = re.findall(r"(\d+)([-?])(\d+)", line)
+        sure = {(int(i), int(j)) for i, sign, j in links if sign == "-"}
+        found.append((sure, {(int(i), int(j)) for i, _, j in links}))
     return found
 
 
@@ -82,15 +78,8 @@ def link_counts(records, known):
         last = len(record.source_tokens) - 1
         chosen = [{(min(i + n, last), j) for j, i in enumerate(peaks)} for n in (0, 1)]
         as_it_is, moved = (agreement(one, sure, possible) for one in chosen)
-        apart = [peaks[j] - i for j, i in _only(sure)]
+        links_of = collections.Counter(j for _, j in sure)
+        apart = [peaks[j] - i for i, j in sure if links_of[j] == 1]
         near = [apart.count(distance) for distance in (-1, 0, 1)]
         rows.append([*as_it_is, *moved[:2], *near, len(apart)])
     return np.array(rows)
-
-
-def _only(sure):
-    """The target places that have one sure link, each with its source place."""
-    sources = {}
-    for i, j in sure:
-        sources.setdefault(j, []).append(i)
-    return [(j, found[0]) for j, found in sorted(sources.items()) if len(found) == 1]
