@@ -16,10 +16,11 @@ from pathlib import Path
 
 from tools.bench.core import counts
 from tools.markdown import table
-from tools.presets.inputs import inputs_of
 from zoo.analysis.evaluation import corpus_scores
 from zoo.backend import configured_backend
 from zoo.cli.common import count
+from zoo.presets import find
+from zoo.presets.card import read_card
 from zoo.serving import runtime
 from zoo.serving.export.manifest import newest, read_manifest
 from zoo.training.fast.process import start_backend, tune_process
@@ -60,6 +61,18 @@ def main(argv=None):
     heads = ["export", "MB", "beam", "equal", "scores within", "BLEU", "chrF"]
     print(f"Keras on {configured_backend()}\n\n{table(heads, rows)}")
     return 0
+
+
+def inputs_of(name, count):
+    """The first sentences of a preset's test set, and their references if its first
+    score is BLEU; None otherwise."""
+    import zoo
+
+    card = read_card(find(name))
+    score = card.scores[0]
+    data = zoo.data.load(score["data"], *card.languages, split=score["split"])
+    references = data.references[:count] if score["metric"] == "BLEU" else None
+    return list(data.sources[:count]), references
 
 
 def row(manifest, beam, records, wanted, references):

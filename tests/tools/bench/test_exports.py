@@ -61,3 +61,15 @@ def test_a_row_for_each_beam(tmp_path, source, monkeypatch, capsys):
     assert rows == [
         f"| tiny int8 | 0.0 | {beam} | 2 of 3 | 5.0e-01 |  |  |" for beam in (1, 5)
     ]
+
+
+def test_translators_get_the_test_set_of_their_first_score(monkeypatch):
+    pairs = SimpleNamespace(sources=TEXTS, references=[["x"], ["y"], ["z"]])
+    asked = []
+    monkeypatch.setattr(zoo.data, "load", lambda *a, **b: asked.append((a, b)) or pairs)
+    assert exports.inputs_of("luong_local", 2) == (TEXTS[:2], [["x"], ["y"]])
+    assert exports.inputs_of("dates", 3) == (TEXTS, None)
+    assert asked == [
+        (("multi30k", "en", "de"), {"split": "test_2016_flickr"}),
+        (("dates", "mul", "zxx"), {"split": "test"}),
+    ]
