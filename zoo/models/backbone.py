@@ -5,18 +5,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import h5py
 import keras
 import keras_hub
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.checks import positive
-from zoo.files import StrPath
 from zoo.layers.configured import Configured
 from zoo.layers.functional import cast_weights
-
-_RANK = "lora/vars/rank"  # in KerasHub's files
 
 
 class SubclassedModel(type):
@@ -147,59 +142,9 @@ class Backbone(Configured, Presets, keras_hub.models.Backbone):
         """Whether the output layer is a plain matrix product, not quantized."""
         return self.output_or_embedding.quantization_mode is None
 
-    # === LoRA, KerasHub's ===
-    def default_lora_layer_names(self) -> list[str]:
-        """A Transformer's projections of queries and values, as in Hu et al. 2022."""
-        return ["W_Q", "W_V"]
-
     def enable_lora(self, rank: int, target_layer_names: Any = None) -> None:
-        """Freezes all weights and adds trainable ones of low rank to Dense layers.
-
-        Args:
-            rank: of the product that is added to a layer's kernel.
-            target_layer_names: list of str, names of Dense layers;
-                `default_lora_layer_names()` by default.
-
-        Raises:
-            ValueError: for names of other layers, a rank that is not a positive
-                integer, or if there is LoRA already; then nothing is changed.
-        """
-        positive("rank", rank)
-        names = target_layer_names
-        names = self.default_lora_layer_names() if names is None else list(names)
-        layers = self._flatten_layers(include_self=False)
-        allowed = {x.name for x in layers if isinstance(x, keras.layers.Dense)}
-        if not names or {*names} - allowed or hasattr(self, "_lora_rank"):
-            raise ValueError(
-                f"LoRA is added once, to Dense layers: {', '.join(sorted(allowed))}. "
-                f"Received: {names}, rank={rank}"
-            )
-        super().enable_lora(rank, names)
-        for variable in self.trainable_variables:  # biases, which LoRA's files lack
-            variable.trainable = variable.name.startswith("lora_")
-
-    def load_lora_weights(self, filepath: StrPath) -> None:
-        """Loads what `save_lora_weights` saved; default layers get LoRA if none has it.
-
-        Raises:
-            ValueError: for a file of other layers; then nothing is changed.
-        """
-        layers = [x for x in self._flatten_layers(include_self=False) if x.weights]
-        names = self.default_lora_layer_names()
-        places = [i for i, x in enumerate(layers) if x.name in names]
-        found: dict[str, Any] = {}
-        with h5py.File(filepath, "r") as file:
-            file.visititems(lambda name, x: found.update({name: x}))
-            shapes = {k: x.shape for k, x in found.items() if hasattr(x, "shape")}
-            rank = int(file[_RANK][()]) if shapes.get(_RANK) == () else 0
-        wanted: dict[str, Any] = {_RANK: ()}
-        for place in getattr(self, "_lora_enabled_layers", places):
-            rows, columns = layers[place].kernel.shape
-            wanted[f"lora/{place}/vars/lora_kernel_a"] = rows, rank
-            wanted[f"lora/{place}/vars/lora_kernel_b"] = rank, columns
-        if shapes != wanted:
-            raise ValueError(
-                "The file must have LoRA of the same layers; call `enable_lora` for "
-                f"them first. Received: filepath={filepath!r}"
-            )
-        super().load_lora_weights(filepath)
+        """Is refused: KerasHub's LoRA would train biases that its files then lack."""
+        raise NotImplementedError(
+            "zoo's backbones have no LoRA; `enable_lora` of a Dense layer adapts that "
+            f"layer. Received: rank={rank}, target_layer_names={target_layer_names}"
+        )
