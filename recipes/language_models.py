@@ -119,7 +119,7 @@ def train(run: Any) -> dict[str, Any]:
     Returns:
         dict of split to its perplexity.
     """
-    from zoo.decoding.word_methods import perplexity_of
+    from zoo.tasks.language_model import perplexity_of
 
     settings = run.settings
     texts, best = _texts(run)

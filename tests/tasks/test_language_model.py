@@ -7,9 +7,11 @@ import pytest
 from tests.harness import close, compiled, gradients, randomize, same_config, to_numpy
 from tests.layers import reference
 from tests.marks import once
-from zoo.decoding.word_methods import document_scores, score_rows
 from zoo.models import RecurrentCausalLM, RecurrentLM, RecurrentLMPreprocessor
+from zoo.tasks import language_model
+from zoo.tasks.language_model import document_scores, perplexity_of, score_rows
 from zoo.text import WordTokenizer
+from zoo.text import rows as text_rows
 
 CELLS = ("lstm", "gru", "rnn")
 SMALL = {"embedding_dim": 5, "hidden_dim": 4, "num_layers": 2, "initializer_range": 0.8}
@@ -231,6 +233,52 @@ def test_scores_of_a_document_by_segment_and_stream(task):
         each = [logs[t, word] for t, word in enumerate(words)]
         expected = [sum(each[:4]), sum(each[4:])]
         np.testing.assert_allclose(found[:, stream], expected, rtol=1e-5)
+
+
+# === Texts of any length ===
+ROWS = [[4, 5, 6, 7, 8, 4, 5], [], [6], [7, 8, 4, 5, 6, 7, 8, 4, 5, 6, 7]]
+
+
+def expected(task, row):
+    """Of the whole row at once, in float64."""
+    ids = np.array([[3, *row]], "int32")
+    logits = to_numpy(task.backbone({"token_ids": ids})).astype("float64")[0]
+    logs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+    return sum(logs[t, word] for t, word in enumerate([*row, 3]))
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Four words are read at once, and eight in a batch."""
+    monkeypatch.setattr(language_model, "LONGEST", 4)
+    monkeypatch.setattr(text_rows, "POSITIONS", 8)
+
+
+@pytest.mark.parametrize("cell", ["lstm", once("gru"), once("lstmn")])
+@pytest.mark.parametrize("batch_size", [once(1), 32])
+def test_rows_by_themselves(cell, batch_size):
+    task = task_of(cell)
+    found = score_rows(task, ROWS, batch_size)
+    np.testing.assert_allclose(found, [expected(task, r) for r in ROWS], rtol=1e-5)
+
+
+def test_a_state_goes_on_from_part_to_part(short):
+    task = task_of("lstm")
+    found = score_rows(task, ROWS)
+    np.testing.assert_allclose(found, [expected(task, r) for r in ROWS], rtol=1e-5)
+    count = sum(len(row) + 1 for row in ROWS)
+    assert perplexity_of(task, ROWS) == pytest.approx(np.exp(-found.sum() / count))
+
+
+@pytest.mark.once
+def test_an_lstmns_tapes_do_not_go_on_and_that_is_told(short):
+    task = task_of("lstmn")
+    with pytest.warns(UserWarning, match="2 of 4 texts have more than 3 words"):
+        found = score_rows(task, ROWS)
+    wanted = np.array([expected(task, row) for row in ROWS])
+    short_ones = [1, 2]
+    np.testing.assert_allclose(found[short_ones], wanted[short_ones], rtol=1e-5)
+    assert np.abs(found - wanted)[[0, 3]].min() > 1e-4
 
 
 @pytest.mark.filterwarnings("ignore:.*cannot be verified")

@@ -136,14 +136,10 @@ class Work:
     def perplexity(self, name):
         """The perplexity of the Penn Treebank's test, read as one text."""
         from zoo.data.corpora import load_ptb
-        from zoo.decoding.word_methods import document_scores, perplexity_from
 
         def run():
             print(f"{name}: perplexity", flush=True)
-            model = self.model([name])
-            rows = model.preprocessor.encode(texts)
-            total = float(document_scores(model, rows)[:, 0].sum())
-            return perplexity_from(total, sum(len(row) + 1 for row in rows))
+            return self.model([name]).perplexity(texts, 1, carry_over=True)
 
         texts = load_ptb("test")
         return self._kept(run, [name], texts)

@@ -252,7 +252,7 @@ def language_model_counts(model, texts=None):
     """The counts of a language model on the Penn Treebank's test text, or on another,
     read as one with the state carried over; `BLOCK` segments count as one sentence."""
     from zoo.data.corpora import load_ptb
-    from zoo.decoding.word_methods import document_scores
+    from zoo.tasks.language_model import document_scores
 
     rows = model.preprocessor.encode(load_ptb("test") if texts is None else texts)
     scores = document_scores(model, rows, length=SEGMENT)[:, 0]

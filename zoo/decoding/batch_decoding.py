@@ -267,3 +267,9 @@ def _read(model, function, sources, targets, chosen, batch_size):
 def total(log_probs: np.ndarray) -> float:
     """Returns their sum, in float64."""
     return float(np.sum(log_probs, dtype="float64"))
+
+
+def perplexity_from(total: float, count: int) -> float:
+    """Returns the perplexity for `count` log-probabilities whose sum is `total`."""
+    mean = -total / count
+    return math.exp(mean) if mean < 700 else math.inf

@@ -6,9 +6,14 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from zoo.decoding.batch_decoding import BatchDecoder, score_ids, search_ids, total
+from zoo.decoding.batch_decoding import (
+    BatchDecoder,
+    perplexity_from,
+    score_ids,
+    search_ids,
+    total,
+)
 from zoo.decoding.records import Caption, Translation
-from zoo.decoding.word_methods import perplexity_from
 from zoo.ids import UNKNOWN_ID
 from zoo.images import read_images
 from zoo.strings import check_texts
