@@ -73,7 +73,7 @@ def test_processes_follow_process_0_and_see_its_folder(tmp_path):
             distribution=Two(process, expected),
             model=SimpleNamespace(stop_training=own),
         )
-        Loop._stop_together(loop, 0, None)
+        Loop._end_epoch(loop, 0, None)
         assert loop.model.stop_training is expected
     checkpoint = SimpleNamespace(path=tmp_path / "none")
     loop = SimpleNamespace(distribution=Two(1, [3, 0]), checkpoint=checkpoint, state={})

@@ -46,7 +46,7 @@ def test_a_signal_raises_at_once_or_when_released(number, code, capfd):
         assert interrupts.received()
         with pytest.raises(Interrupted):
             interrupts.release()
-    assert "stopping after this step" in capfd.readouterr().err
+    assert "stopping once the state is saved" in capfd.readouterr().err
     assert [signal.getsignal(each) for each in NUMBERS] == before
 
 

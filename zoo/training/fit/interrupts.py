@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the current step is finished and saved, then the run ends."""
+"""Ctrl-C and SIGTERM: the step or validation ends and is saved, then the run ends."""
 
 import contextlib
 import os
@@ -74,4 +74,4 @@ def _handle(number, frame):
         raise Interrupted(number)
     # Not by `print`, which may be what was interrupted.
     with contextlib.suppress(OSError):
-        os.write(2, b"\nstopping after this step; again to stop at once\n")
+        os.write(2, b"\nstopping once the state is saved; again to stop at once\n")

@@ -89,24 +89,19 @@ class Loop:
         """Trains to the end of a resumed epoch, or else to the last epoch."""
         epoch, start = self.state["epoch"], self.state["step"]
         self.batches.set_epoch(epoch, start)
-        steps, main = len(self.batches), self.distribution.main
+        main = self.distribution.main
         earlier = self.state.get("epoch_seconds", 0.0)
         progress = Progress(self.batches, 5.0 if main else math.inf, earlier)
         callbacks = StepCallbacks(
             [
-                *([progress, EpochGuard(self, progress)] if steps else []),
+                *(progress, EpochGuard(self, progress)),
                 *([*callbacks, self.checkpoint] if main else []),
-                keras.callbacks.LambdaCallback(on_epoch_end=self._stop_together),
+                keras.callbacks.LambdaCallback(on_epoch_end=self._end_epoch),
             ],
             add_history=True,
             model=self.model,
             epochs=self.epochs,
         )
-        if not steps:  # the epoch is trained, but not yet validated
-            callbacks.on_train_begin()
-            callbacks.on_epoch_end(epoch, self.state["logs"])
-            callbacks.on_train_end()
-            return
         # On several devices, Keras distributes the batches itself.
         alone = self.distribution.devices == 1
         self.model.fit(
@@ -118,10 +113,11 @@ class Loop:
             callbacks=callbacks,
         )
 
-    def _stop_together(self, epoch, logs):
+    def _end_epoch(self, epoch, logs):
         """Waits for process 0's validation, and stops if it does."""
         stop = self.distribution.broadcast(bool(self.model.stop_training))
         self.model.stop_training = stop
+        interrupts.release()  # the state is saved
 
 
 class StepCallbacks(keras.callbacks.CallbackList):
@@ -188,14 +184,13 @@ class Progress(keras.callbacks.Callback):
 
 
 class NotFiniteError(FloatingPointError):
-    """A loss or weights that are not finite, or a loss beyond `LIMIT`."""
+    """A loss that is not finite, or beyond `LIMIT`."""
 
 
 class EpochGuard(keras.callbacks.Callback):
     """Orders an epoch's batches, saves within it, ends a run, finds a bad loss.
 
-    The state is saved every `SAVE_EVERY` seconds, at the end of an epoch before its
-    validation, and when the run is interrupted. None of this changes the training.
+    The state is saved every `SAVE_EVERY` seconds and when the run is interrupted.
     Losses are read every `READ_EVERY` steps only. The first one that is not finite, or
     beyond `LIMIT`, is reported, and no state is saved after it.
     """
@@ -233,38 +228,35 @@ class EpochGuard(keras.callbacks.Callback):
         """Saves, or reads the losses, if either is due."""
         step = self.batches.start + batch + 1
         self.losses.append((step, (logs or {})["loss"]))
-        if batch + 1 == len(self.batches):  # the end of the epoch saves
+        if batch + 1 == len(self.batches):  # saved once it is validated
             self._check_losses()  # while the epoch's statistics are there
             self.generator = get_generator()
         elif self._due(step) or interrupts.received():
-            self._save(step, metrics=get_metrics(self.model))
-            self.saved = time.monotonic()
+            self._save(step)
             if interrupts.received():
                 interrupts.release()
         elif len(self.losses) >= READ_EVERY:
             self._check_losses()
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Adds the optimizer's statistics to the logs, saves, lets signals through."""
+        """Adds the optimizer's statistics to the logs."""
         set_generator(self.generator)
         logs = {} if logs is None else logs
         statistics = read_statistics(self.model.optimizer)
         logs |= {name: float(f"{value:.6g}") for name, value in statistics.items()}
-        step = self.batches.start + len(self.batches)
-        numbers = {k: v for k, v in logs.items() if isinstance(v, (int, float))}
-        self._save(step, logs=numbers)
-        interrupts.release()
 
     def _due(self, step):
         return time.monotonic() >= self.saved + SAVE_EVERY
 
-    def _save(self, step, **within):
+    def _save(self, step):
         self._check_losses()
-        try:
-            seconds = self.progress.elapsed()
-            self.checkpoint.save(self.epoch, step, epoch_seconds=seconds, **within)
-        except FloatingPointError as error:
-            raise self._stop(str(error), step) from error
+        self.checkpoint.save(
+            self.epoch,
+            step,
+            epoch_seconds=self.progress.elapsed(),
+            metrics=get_metrics(self.model),
+        )
+        self.saved = time.monotonic()
 
     def _check_losses(self):
         """Reads the losses since the last check.
@@ -277,17 +269,17 @@ class EpochGuard(keras.callbacks.Callback):
             self.bound = LIMIT * max(1.0, abs(float(losses[0][1])))
         if losses and not self._sound(losses[-1][1]):
             step, loss = next((s, v) for s, v in losses if not self._sound(v))
-            raise self._stop(f"The loss is {float(loss):g}", step)
+            raise self._stop(float(loss), step)
 
     def _sound(self, loss):
         return abs(float(loss)) <= self.bound  # NaN isn't
 
-    def _stop(self, reason, step):
+    def _stop(self, loss, step):
         found = read_statistics(self.model.optimizer, reset=False)
         numbers = ", ".join(f"{k.replace('_', ' ')} {v:g}" for k, v in found.items())
         told = f" Of this epoch: {numbers}." if found else ""
         return NotFiniteError(
-            f"{reason} in epoch {self.epoch + 1}, step {step}.{told} Training stops, "
-            "and the last checkpoint is as it was. A lower learning rate may help, or "
-            "clipping at a smaller norm"
+            f"The loss is {loss:g} in epoch {self.epoch + 1}, step {step}.{told} "
+            "Training stops, and the last checkpoint is as it was. A lower learning "
+            "rate may help, or clipping at a smaller norm"
         )
