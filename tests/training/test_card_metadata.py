@@ -13,8 +13,8 @@ from zoo.training.card_metadata import LICENCES, of_corpora, origin, training_co
 pytestmark = pytest.mark.backend_free
 
 
-def run(plans=((0, 3, "jax", "abc"),), weights=None, **arguments):
-    """A run that `origin` can read; plans: (first epoch, epochs, backend, commit)."""
+def run(plans=((3, "jax", "abc"),), weights=None, **arguments):
+    """A run that `origin` can read; plans: (epochs, backend, commit)."""
     saved = SimpleNamespace(plans=plans, seconds=3600.0, epochs=3, best_epoch=1)
     arguments = Arguments("", scale="small", **arguments)
     return SimpleNamespace(
@@ -35,7 +35,7 @@ def test_the_time_tells_how_many_epochs_and_whose_weights():
 
 
 def test_the_command_has_all_choices_and_no_folders():
-    plans = [(0, 5, "jax", "abc"), (2, 3, "torch", "def")]
+    plans = [(5, "jax", "abc"), (3, "torch", "def")]
     changes = ["epochs=3", "model.score=a b"]
     found = run(plans, changes=changes, precision="mixed_float16")
     assert training_command(found) == (

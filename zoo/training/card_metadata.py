@@ -50,7 +50,7 @@ def training_command(run: Any) -> str:
     scale = ["scale"] * (run.start is None)
     precision = ["precision"] * (arguments.precision != "float32")
     words = words_of(arguments, *TEXT, *scale, "seed", *precision, "changes")
-    backend = plans[-1][2]
+    backend = plans[-1][1]
     command = f"KERAS_BACKEND={backend} zoo train {run.recipe.name} {shlex.join(words)}"
     # It may have begun with other epochs, another backend or other code.
     return command + f" (in {len(plans)} parts)" * (len(plans) > 1)

@@ -214,7 +214,7 @@ class Run:
             folder / "best.weights.h5",
             backbone,
             monitor,
-            identity,
+            {**identity, "callbacks": list(stateful)},
             [epochs, keras.backend.backend(), config.commit()],
             stateful,
         )

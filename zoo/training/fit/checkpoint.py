@@ -20,7 +20,7 @@ from zoo.checks import one_of
 from zoo.files import atomic_write, part_of, write_bytes
 from zoo.strings import counted
 
-FORMAT = 2  # of the state
+FORMAT = 3  # of the state
 # Attributes of a `Checkpoint` that are part of the state under their names.
 _RECORD = ("best", "best_epoch", "seconds", "log", "plans", "generator")
 Logs = dict[str, Any] | None
@@ -133,7 +133,7 @@ def set_metrics(model: Any, values: list[Any]) -> None:
         variable.assign(np.array(value, variable.dtype))
 
 
-def get_generator() -> list[str] | None:
+def get_generator() -> list[list[int]] | None:
     """Returns the states of torch's random generators; None under other backends.
 
     Under torch, Keras's dropout draws from the device's generator; under the others,
@@ -144,21 +144,19 @@ def get_generator() -> list[str] | None:
     import torch
 
     states = [torch.get_rng_state(), *torch.cuda.get_rng_state_all()]
-    return [state.numpy().tobytes().hex() for state in states]
+    return [state.tolist() for state in states]
 
 
-def set_generator(texts: list[str] | None) -> None:
+def set_generator(states: list[list[int]] | None) -> None:
     """Restores random generators from `get_generator`."""
-    if texts is None or keras.backend.backend() != "torch":
+    if states is None or keras.backend.backend() != "torch":
         return
     import torch
 
-    states = [
-        torch.tensor(list(bytes.fromhex(text)), dtype=torch.uint8) for text in texts
-    ]
-    torch.set_rng_state(states[0])
-    if len(states) == 1 + torch.cuda.device_count():
-        torch.cuda.set_rng_state_all(states[1:])
+    cpu, *gpus = (torch.tensor(state, dtype=torch.uint8) for state in states)
+    torch.set_rng_state(cpu)
+    if len(gpus) == torch.cuda.device_count():
+        torch.cuda.set_rng_state_all(gpus)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -197,9 +195,8 @@ class Checkpoint(keras.callbacks.Callback):
 
     The state is in `path`, the logs of all epochs in `log.csv` beside it, and the best
     weights of `backbone` in `best_path`. A resumed run must share `identity`; `plan`
-    (epochs, backend, commit) may change, and is saved with the epoch from which it
-    applies. The `state()` of each of `stateful` is saved, and restored by its
-    `resume(state)`.
+    (epochs, backend, commit) may change: all that the weights come from are saved. The
+    `state()` of each of `stateful` is saved, and restored by its `resume(state)`.
     """
 
     def __init__(
@@ -222,9 +219,9 @@ class Checkpoint(keras.callbacks.Callback):
             self.best = math.inf
         self.epochs, self.seconds = 0, 0.0  # completed
         self.log: list[dict[str, Any]] = []  # of each epoch
-        self.generator: list[str] | None = None
+        self.generator: list[list[int]] | None = None
         self.plan: list[Any] = list(plan)
-        self.plans: list[list[Any]] = []  # with the first epoch of each, in front
+        self.plans: list[list[Any]] = []
 
     def resume(self) -> dict[str, Any]:
         """Restores the model and itself from the file, whose state it returns."""
@@ -233,11 +230,6 @@ class Checkpoint(keras.callbacks.Callback):
         if state["best_epoch"] >= 0:
             self.load_best()  # now, since it may be damaged
             load_state(self.path, self.model)
-        if (names := set(state["stateful"])) != set(self.stateful):
-            raise CheckpointError(
-                f"The checkpoint {self.path} belongs to a run with other callbacks. "
-                f"Expected {sorted(self.stateful)}. Received: {sorted(names)}"
-            )
         vars(self).update({name: state[name] for name in _RECORD})
         self.epochs = state["epoch"]
         for name, part in self.stateful.items():
@@ -287,11 +279,9 @@ class Checkpoint(keras.callbacks.Callback):
         if self.monitor.better(logs[self.monitor.name], self.best):
             self.best, self.best_epoch = logs[self.monitor.name], epoch
             atomic_write(self.best_path, self.backbone.save_weights)
-        reason = self.stop_reason
-        self._note_plan(epoch)
         self.save(epoch + 1)
         self._write_log()
-        if reason:
+        if reason := self.stop_reason:
             print(f"{reason}: stopped", file=sys.stderr)
             self.model.stop_training = True
 
@@ -302,8 +292,8 @@ class Checkpoint(keras.callbacks.Callback):
         """
         if not self.writes:
             return
-        if step:
-            self._note_plan(epoch)
+        if (epoch or step) and self.plan not in self.plans[-1:]:
+            self.plans.append(self.plan)
         self.generator = get_generator()
         state = {
             **self.identity,
@@ -315,10 +305,6 @@ class Checkpoint(keras.callbacks.Callback):
             **within,
         }
         save_state(self.path, self.model, state)
-
-    def _note_plan(self, epoch):
-        if not self.plans or self.plans[-1][1:] != self.plan:
-            self.plans.append([epoch, *self.plan])
 
     def _write_log(self):
         """Writes the log of all epochs anew."""
