@@ -73,5 +73,5 @@ $(VENV)/.runtime: pyproject.toml | $(VENV)/.created
 $(VENV)/.tests: $(VENV)/.runtime
 	@echo "installing JAX, PyTorch, Ray, Sphinx and the test tools (some minutes, once)" >&2
 	@$(PIP) $(TORCH)
-	@$(PIP) --editable ".[test,train,plot,ray,serving,onnx,explore,docs,jax,torch]"
+	@$(PIP) --editable ".[test,train,plot,ray,serving,onnx,ctranslate2,explore,docs,jax,torch]"
 	@touch $@

@@ -64,6 +64,8 @@ def test_graphs_are_exported_from_any_backend(tmp_path, monkeypatch, capfd):
         (["export", "birnn", "--quantize", "int4"], "--quantize"),
         (["export", "birnn", "--format=onnx", "--beam-size=3"], "take beam_size"),
         (["export", "gru", "--format=onnx"], "is for translate, tag, classify; gru"),
+        (["export", "luong_local", "--format=ctranslate2"], "is for a TransformerTr"),
+        (["translate", "dates", "a", "--engine=ctranslate2"], "dates is a Bahdanau"),
         (["serve", "gru", "--engine=ray", "--no-start"], "gru can generate"),
         (["serve"], "PRESET"),
         (["serve", "a", "--engine", "tensorflow", "--host", "b"], "go with --engine r"),

@@ -8,7 +8,6 @@ import sys
 import tempfile
 import webbrowser
 from pathlib import Path
-from typing import Any
 
 import zoo
 from zoo.cli.common import (
@@ -22,7 +21,7 @@ from zoo.cli.common import (
     words,
 )
 from zoo.cli.presets import (
-    check_graphs,
+    check_runs,
     find_preset,
     model_name,
     needs_process,
@@ -34,10 +33,14 @@ from zoo.presets import registry
 from zoo.presets.card import digest
 
 # Format -> the default folder of models in it.
-_FOLDERS = {"savedmodel": "exports", "onnx": "exports/onnx"}
-# All but the first are limits of a SavedModel; those of graphs are given to each call.
+_FOLDERS = {
+    "savedmodel": "exports",
+    "onnx": "exports/onnx",
+    "ctranslate2": "exports/ctranslate2",
+}
+# All but the first are limits of a SavedModel; the others' are given to each call.
 _OPTIONS = (
-    option("--quantize", "of the weights of graphs", ("int8",)),
+    option("--quantize", "of the weights, unless a SavedModel's", ("int8",)),
     option("--beam-size K", "hypotheses of the beam search (default 5)", count),
     option("--length-penalty ALPHA", "of Wu et al. 2016; 0: none (default 1)", float),
     option("--max-length N", "longest output (default: 2 * source + 10)", count),
@@ -47,33 +50,36 @@ _OPTIONS = (
 @command(
     "zoo export luong_local",
     preset(),
-    words("out", "OUT", "folder of models (default exports, exports/onnx)", nargs="?"),
+    words(
+        "out", "OUT", "folder of models (default exports, exports/FORMAT)", nargs="?"
+    ),
     option(
         "--format",
-        "a SavedModel (the default), or graphs for zoo.serving.runtime.onnx",
+        "a SavedModel (the default); without Keras: graphs for ONNX Runtime, or a "
+        "Transformer for CTranslate2",
         (*_FOLDERS,),
         default="savedmodel",
     ),
     *_OPTIONS,
 )
 def export(arguments: argparse.Namespace) -> int | None:
-    """Writes a SavedModel that takes text, or ONNX graphs."""
+    """Writes a SavedModel that takes text, ONNX graphs, or a model of CTranslate2."""
     from zoo import serving
 
     name, form, options = arguments.preset, arguments.format, given(arguments, _OPTIONS)
-    onnx = form == "onnx"
-    if wrong := [key for key in options if (key == "quantize") != onnx]:
+    saved = form == "savedmodel"
+    if wrong := [key for key in options if (key == "quantize") == saved]:
         raise BadInput(f"--format {form} does not take {', '.join(wrong)}")
     folder = find_preset(name)
-    if onnx:
-        check_graphs(name, folder)
-    if needs_process():
+    if not saved:
+        check_runs(form, name, folder)
+    if form != "ctranslate2" and needs_process():
         return run_under_tensorflow(arguments.argv)
     start_keras(name, None)
     task = registry.load(folder)
     progress(f"exporting {name}")
     path = Path(arguments.out or _FOLDERS[form]) / model_name(name, folder)
-    write: Any = serving.export_onnx if onnx else serving.export_savedmodel
+    write = getattr(serving, f"export_{form}")
     return print(write(task, path, preset=digest(folder), **options))
 
 
@@ -170,7 +176,7 @@ def _served(asked, folder, form):
         if Path(name).name != name or not versions(folder / name):
             found = find_preset(name)
             if form == "onnx":
-                check_graphs(name, found)
+                check_runs(form, name, found)
             served = model_name(name, found)
             path = folder / served
             exported = versions(path) and read_manifest(newest(path)).get("preset")

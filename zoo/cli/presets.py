@@ -1,4 +1,4 @@
-"""Finds and loads presets for commands, under Keras or ONNX Runtime."""
+"""Finds and loads presets for commands, under Keras or without."""
 
 import argparse
 import os
@@ -15,13 +15,19 @@ from zoo.files import cache_folder
 from zoo.presets import registry
 from zoo.presets.card import card_of, digest
 
-# Engine of ONNX Runtime -> the options of its export.
-_ENGINES = {"onnx": (), "onnx-int8": ("--quantize", "int8")}
+# Engine without Keras -> the format and options of its export.
+_ENGINES = {
+    "onnx": ["onnx"],
+    "onnx-int8": ["onnx", "--quantize", "int8"],
+    "ctranslate2": ["ctranslate2"],
+    "ctranslate2-int8": ["ctranslate2", "--quantize", "int8"],
+}
 _EXPORTED = "translate", "tag", "classify"  # the tasks of graphs
 ENGINE = option(
     "--engine",
-    "what computes: Keras (the default), or ONNX Runtime, without Keras, after a first "
-    "export to the cache folder; int8: smaller and faster, a word may differ",
+    "what computes: Keras (the default), or ONNX Runtime or, for a Transformer, "
+    "CTranslate2, without Keras, after a first export to the cache folder; int8: "
+    "smaller and faster, a word may differ",
     ("keras", *_ENGINES),
     default="keras",
 )
@@ -36,10 +42,16 @@ def find_preset(name: str, task: str | None = None) -> Path:
     return folder
 
 
-def check_graphs(name: str, folder: Path) -> None:
-    """Checks that a preset's task has graphs, as far as its card tells."""
-    card = card_of(folder)
-    if card and card.task not in _EXPORTED:
+def check_runs(form: str, name: str, folder: Path) -> None:
+    """Checks that a format without Keras takes a preset, as far as its card tells."""
+    if not (card := card_of(folder)):
+        return
+    if form == "ctranslate2" and card.architecture != "TransformerTranslator":
+        raise BadInput(
+            f"CTranslate2 is for a TransformerTranslator; {name} is a "
+            f"{card.architecture}"
+        )
+    if card.task not in _EXPORTED:
         raise BadInput(
             f"ONNX, and so Ray, is for {', '.join(_EXPORTED)}; {name} can {card.task}"
         )
@@ -52,7 +64,7 @@ def model_name(name: str, folder: Path) -> str:
 
 
 def is_export(name: str) -> bool:
-    """Returns whether a name is the folder of exported graphs, or of their versions."""
+    """Returns whether a name is the folder of an export, or of its versions."""
     from zoo.serving.export.manifest import MANIFEST, newest  # it imports NumPy
 
     return (newest(Path(name).expanduser()) / MANIFEST).is_file()
@@ -62,7 +74,7 @@ def load_task(name: str, arguments: argparse.Namespace, task: str) -> Any:
     """Loads a preset for a command, checking all it can before importing Keras.
 
     Args:
-        name: what `zoo.load` accepts, or the folder of exported graphs.
+        name: what `zoo.load` accepts, or the folder of an export.
         arguments: the command's, with `engine` and `backend`.
         task: the required task, as in cards.
 
@@ -125,12 +137,12 @@ def _exported(name, engine, task):
     from zoo.serving.export.manifest import versions
 
     preset = find_preset(name, task)
-    check_graphs(name, preset)
+    check_runs(_ENGINES[engine][0], name, preset)
     out = cache_folder() / "exports" / engine / digest(preset)[:16]
     model = out / model_name(name, preset)
     if not versions(model):
         progress(f"exporting {name} to {out}, once")
-        words = ["export", str(preset), str(out), "--format", "onnx", *_ENGINES[engine]]
+        words = ["export", str(preset), str(out), "--format", *_ENGINES[engine]]
         if run_under_tensorflow(words, sys.stderr):
             raise BadInput(f"{name} cannot be exported; --engine keras needs no export")
     return str(model)

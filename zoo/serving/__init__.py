@@ -1,4 +1,4 @@
-"""Serving: presets as SavedModels or as ONNX, and a client.
+"""Serving: presets as SavedModels, for ONNX Runtime and CTranslate2, and a client.
 
     model.export_savedmodel("exports/luong_local")
     zoo.serving.Client("localhost:8500", "luong_local").translate("A dog runs.")
@@ -14,6 +14,7 @@ import lazy_loader
 if TYPE_CHECKING:
     from zoo.serving import runtime
     from zoo.serving.client import Client, ServingError
+    from zoo.serving.export.ctranslate2_export import export_ctranslate2
     from zoo.serving.export.manifest import read_manifest, versions
     from zoo.serving.export.model_server import server_command, write_server_files
     from zoo.serving.export.onnx_export import export_onnx
@@ -25,6 +26,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submod_attrs={
         "client": ["Client", "ServingError"],
         "export.savedmodel": ["export_savedmodel"],
+        "export.ctranslate2_export": ["export_ctranslate2"],
         "export.manifest": ["read_manifest", "versions"],
         "export.onnx_export": ["export_onnx"],
         "export.model_server": ["server_command", "write_server_files"],

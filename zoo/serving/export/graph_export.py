@@ -8,6 +8,7 @@ import numpy as np
 from keras import tree
 
 from zoo.backend import Tensor
+from zoo.serving.export.manifest import translator_settings
 
 Spec = tuple[str, tuple[Any, ...], str]  # name; sizes, a letter if dynamic; dtype
 
@@ -59,11 +60,8 @@ class TranslatorFunctions:
     """
 
     def __init__(self, task: Any) -> None:
-        self.backbone, preprocessor = task.backbone, task.preprocessor
-        self.vocabulary = preprocessor.tokenizer
-        names = "source_length", "target_length", "source_end"
-        settings = {name: getattr(preprocessor, name) for name in names}
-        self.described: dict[str, Any] = {"settings": settings}
+        self.backbone, self.vocabulary = task.backbone, task.preprocessor.tokenizer
+        self.described: dict[str, Any] = {"settings": translator_settings(task)}
         sizes = {"": (2, 5, 11), "B": (3, 5, 11), "S": (2, 7, 11), "L": (2, 5, 13)}
         found = {letter: self.run(*size) for letter, size in sizes.items()}
         self.memory_like, self.state_like = found[""]

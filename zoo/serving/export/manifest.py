@@ -13,16 +13,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from zoo.checks import one_of
 from zoo.files import StrPath
 
 MANIFEST = "manifest.json"
 TOKENIZER = "vocabulary.spm"
-FORMAT, SAVEDMODEL = "zoo-onnx", "zoo-savedmodel"
+FORMAT, CTRANSLATE2, SAVEDMODEL = "zoo-onnx", "zoo-ctranslate2", "zoo-savedmodel"
 FORMAT_VERSION = 1
 # Form of an export -> the extra and the packages that it needs.
 PACKAGES = {
     "savedmodel": ("serving", "tensorflow", "tensorflow_text"),
     "onnx": ("onnx", "tensorflow", "tf2onnx", "onnx", "onnxruntime"),
+    "ctranslate2": ("ctranslate2", "ctranslate2"),
 }
 
 
@@ -76,7 +78,7 @@ def check_export(task: Any, form: str) -> None:
         TypeError: for what is no task.
         ValueError: without a preprocessor.
         ImportError: if a package is missing; the message names the extra.
-        RuntimeError: under another backend than TensorFlow.
+        RuntimeError: under another backend than TensorFlow, if that writes it.
     """
     # They import NumPy.
     from zoo.serving.protocol import SIGNATURES, need_packages
@@ -91,7 +93,8 @@ def check_export(task: Any, form: str) -> None:
     need_packages("zoo export", *PACKAGES[form])
     import keras
 
-    if (found := keras.backend.backend()) != "tensorflow":
+    found = keras.backend.backend()
+    if "tensorflow" in PACKAGES[form] and found != "tensorflow":
         raise RuntimeError(
             "Exports are written under the TensorFlow backend. Save the model with "
             f"save_to_preset and run `zoo export FOLDER --format {form}`, which "
@@ -99,9 +102,30 @@ def check_export(task: Any, form: str) -> None:
         )
 
 
-def describe_task(task: Any, name: str, preset: str | None) -> dict[str, Any]:
-    """Returns what both formats say of a task."""
-    modules = map(importlib.import_module, ("zoo", "keras", "tensorflow"))
+def check_weights(task: Any, quantize: str | None) -> None:
+    """Checks that an export can have these weights, quantized or not."""
+    import keras
+
+    one_of("quantize", quantize, (None, "int8"))
+    dtypes = {keras.backend.standardize_dtype(v.dtype) for v in task.backbone.weights}
+    if not dtypes <= {"float32"}:
+        raise ValueError(
+            "The exported model must be float32; `quantize` makes the export smaller. "
+            f"Received: {sorted(dtypes)}"
+        )
+
+
+def translator_settings(task: Any) -> dict[str, Any]:
+    """Returns the settings of a translator's preprocessor."""
+    names = "source_length", "target_length", "source_end"
+    return {name: getattr(task.preprocessor, name) for name in names}
+
+
+def describe_task(
+    task: Any, form: str, name: str, preset: str | None
+) -> dict[str, Any]:
+    """Returns what every format says of a task."""
+    modules = map(importlib.import_module, ("zoo", "keras", PACKAGES[form][1]))
     return {
         "name": name,
         "preset": preset,
@@ -130,13 +154,13 @@ def write_manifest(
     (folder / MANIFEST).write_text(f"{text}\n", encoding="utf-8")
 
 
-def read_manifest(folder: StrPath, form: str | None = None) -> dict[str, Any]:
+def read_manifest(folder: StrPath, *forms: str) -> dict[str, Any]:
     """Reads the manifest of a version.
 
     Args:
         folder: the version's folder, such as `exports/luong_local/1`.
-        form: the format that it must have, "zoo-onnx" or "zoo-savedmodel". Default:
-            either.
+        *forms: the formats that it may have, of "zoo-onnx", "zoo-ctranslate2" and
+            "zoo-savedmodel". Default: any.
 
     Returns:
         Among others `format`, `name`, `preset`, `task`, `architecture`, the versions of
@@ -145,7 +169,7 @@ def read_manifest(folder: StrPath, form: str | None = None) -> dict[str, Any]:
     Raises:
         ValueError: if the manifest is missing, damaged or not zoo's.
     """
-    path, forms = Path(folder) / MANIFEST, (form,) if form else (FORMAT, SAVEDMODEL)
+    path, forms = Path(folder) / MANIFEST, forms or (FORMAT, CTRANSLATE2, SAVEDMODEL)
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -164,7 +188,7 @@ def read_manifest(folder: StrPath, form: str | None = None) -> dict[str, Any]:
 
 
 def read_version(folder: StrPath) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Reads the manifest of graphs, and the content of each file that it lists.
+    """Reads an export that runs without Keras: its manifest and the files it lists.
 
     What is returned is what was verified: no file is read twice.
 
@@ -173,7 +197,7 @@ def read_version(folder: StrPath) -> tuple[dict[str, Any], dict[str, bytes]]:
             elsewhere, or differs from the one that was exported.
     """
     folder, files = Path(folder), {}
-    manifest = read_manifest(folder, FORMAT)
+    manifest = read_manifest(folder, FORMAT, CTRANSLATE2)
     for name, digest in manifest["files"].items():
         if name != Path(name).name:
             raise ValueError(

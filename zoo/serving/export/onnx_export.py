@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import keras
 from keras import tree
 
-from zoo.checks import one_of
 from zoo.files import StrPath
 from zoo.serving.export.graph_export import KINDS, Function, Spec
 from zoo.serving.export.manifest import (
     check_export,
+    check_weights,
     describe_task,
     write_manifest,
     write_version,
@@ -79,20 +78,14 @@ def export_onnx(
             f"ONNX graphs are of models for the tasks {[*KINDS]}; a SavedModel can be "
             f"of any. Received: {type(task).__name__}"
         )
-    one_of("quantize", quantize, (None, "int8"))
-    dtypes = {keras.backend.standardize_dtype(v.dtype) for v in task.backbone.weights}
-    if not dtypes <= {"float32"}:
-        raise ValueError(
-            "The exported model must be float32; `quantize` makes the graphs smaller. "
-            f"Received: {sorted(dtypes)}"
-        )
+    check_weights(task, quantize)
     name, model = Path(path).name, KINDS[task.task_name](task)
 
     def write(part):
         graphs = write_graphs(model.functions(), part, quantize)
         model.vocabulary.save_assets(str(part))
         manifest = {
-            **describe_task(task, name, preset),
+            **describe_task(task, "onnx", name, preset),
             "quantize": quantize,
             **model.described,
             "graphs": graphs,

@@ -55,7 +55,7 @@ def export_savedmodel(
 
     def write(part):
         _write(signatures, part)
-        described = describe_task(task, Path(path).name, preset)
+        described = describe_task(task, "savedmodel", Path(path).name, preset)
         write_manifest(part, {**described, "limits": limits}, SAVEDMODEL)
 
     return write_version(path, write)

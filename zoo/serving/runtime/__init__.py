@@ -1,4 +1,4 @@
-"""Exported models without Keras, by ONNX Runtime.
+"""Exported models without Keras, by ONNX Runtime or CTranslate2.
 
 translator = zoo.serving.runtime.load("exports/onnx/luong_local")
 translator.translate("A dog runs.")

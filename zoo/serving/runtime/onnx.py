@@ -20,7 +20,14 @@ from zoo.decoding.batch_decoding import in_threads
 from zoo.decoding.translating import Translating
 from zoo.decoding.word_methods import Classifying, Tagging
 from zoo.files import StrPath
-from zoo.serving.export.manifest import MANIFEST, TOKENIZER, newest, read_version
+from zoo.serving.export.manifest import (
+    CTRANSLATE2,
+    MANIFEST,
+    TOKENIZER,
+    newest,
+    read_version,
+)
+from zoo.serving.runtime import ctranslate2
 from zoo.serving.runtime.arrays import (
     Arrays,
     ArraySearch,
@@ -42,7 +49,7 @@ __all__ = ["Classifier", "Tagger", "Translator", "load"]
 
 
 def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
-    """Loads an exported model.
+    """Loads an exported model: ONNX graphs, or a Transformer of CTranslate2.
 
     Args:
         path: a version's folder, such as `exports/onnx/luong_local/1`, or that of the
@@ -58,7 +65,7 @@ def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
     Raises:
         ValueError: for a folder that zoo didn't write, whose files are missing, cut
             short or altered, or whose format or task this version doesn't know.
-        ImportError: without onnxruntime.
+        ImportError: without onnxruntime, or ctranslate2.
 
     Example:
         ```python
@@ -78,14 +85,17 @@ def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
                 f"{version} should hold a model of the tasks {list(_TASKS)}. "
                 f"Received: {manifest['task']!r}"
             )
-        graphs = {
-            name: OnnxGraph(files[f"{name}.onnx"], described, threads)
-            for name, described in manifest["graphs"].items()
-        }
-        model = _TASKS[manifest["task"]](graphs, files, manifest)
+        if manifest["format"] == CTRANSLATE2:
+            model: Any = ctranslate2.Translator(files, manifest, threads, workers)
+        else:
+            graphs = {
+                name: OnnxGraph(files[f"{name}.onnx"], described, threads)
+                for name, described in manifest["graphs"].items()
+            }
+            model = _TASKS[manifest["task"]](graphs, files, manifest)
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"{version / MANIFEST} is damaged: {error}") from error
-    if isinstance(model, Translator):
+    if manifest["task"] == "translate":
         model.map_batches = functools.partial(in_threads, workers)
     return model
 
