@@ -130,18 +130,14 @@ class Decoder(MemoryLayer):
             return join(*outputs), states, alignment
 
         states = cell.get_initial_state(ops.shape(inputs)[0], initial_states)
-        outputs, states, alignments = self.run(
-            step, inputs, states, training, True, noise
+        outputs, states, alignments = run_decoder(
+            cell, step, inputs, states, training, True, noise
         )
         if not cell.input_feeding:  # one step has taken all
             states[-1] = states[-1] + ops.shape(inputs)[1] - 1
         ends = itertools.accumulate(cell.output_sizes(memory.shape[-1]), initial=0)
         parts = [columns(outputs, *pair) for pair in itertools.pairwise(ends)]
         return *parts, states, alignments
-
-    def run(self, step: Callable, *arguments: Any, **options: Any) -> tuple:
-        """Runs a custom step; see `run_decoder`."""
-        return run_decoder(self.cell, step, *arguments, **options)
 
     def compute_output_shape(self, inputs_shape: Shape, memory_shape: Shape) -> Any:
         cell, (batch, time, _) = self.cell, inputs_shape

@@ -6,6 +6,7 @@ import inspect
 import types
 import typing
 from collections.abc import Callable
+from inspect import Parameter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import keras
@@ -55,7 +56,7 @@ class Configured:
         (3, 'a')
     """
 
-    arguments: ClassVar[dict[str, inspect.Parameter]] = {}
+    arguments: ClassVar[dict[str, Parameter]] = {}
 
     if TYPE_CHECKING:  # arguments of all Keras layers, read by Keras itself
         name: Any = dataclasses.field(default=None, kw_only=True)
@@ -71,8 +72,10 @@ class Configured:
         for base in reversed(cls.__mro__[1:]):
             cls.arguments |= getattr(base, "arguments", {})
         for name, hint in own.items():
-            default = vars(cls).get(name, inspect.Parameter.empty)
-            cls.arguments[name] = _argument(name, default=default, annotation=hint)
+            default = vars(cls).get(name, Parameter.empty)
+            cls.arguments[name] = Parameter(
+                name, Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=hint
+            )
             if name in vars(cls):  # it would hide a layer: torch keeps those elsewhere
                 delattr(cls, name)
         cls.__init__ = _make_constructor(cls.arguments)  # type: ignore[method-assign]
@@ -99,15 +102,11 @@ class Configured:
         return super().from_config(config | own)
 
 
-_argument = functools.partial(
-    inspect.Parameter, kind=inspect.Parameter.POSITIONAL_OR_KEYWORD
-)
-
-
 def _make_constructor(arguments):
     """The `__init__` with these arguments, and Keras's own by keyword."""
-    options = inspect.Parameter("options", inspect.Parameter.VAR_KEYWORD)
-    signature = inspect.Signature([_argument("self"), *arguments.values(), options])
+    own = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
+    options = Parameter("options", Parameter.VAR_KEYWORD)
+    signature = inspect.Signature([own, *arguments.values(), options])
 
     def construct(self, *values, **options):
         given = signature.bind(self, *values, **options)

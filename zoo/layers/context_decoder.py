@@ -135,8 +135,8 @@ class ContextDecoder(Decoder):
 
     Returns:
         `(outputs, contexts, states, alignments)`: s_1 … s_T `(B, T, units)`, c_1 … c_T
-        `(B, T, d_m)`, the final states and `(B, T, S)`. The outputs and the contexts
-        carry the inputs' Keras mask, if they have one.
+        `(B, T, d_m)`, the final states and `(B, T, S)`. The outputs carry the inputs'
+        Keras mask, if they have one.
 
     Raises:
         ValueError: for another kind of cell.
@@ -152,9 +152,6 @@ class ContextDecoder(Decoder):
     """
 
     cell: Annotated[Any, instance(ContextCell)]
-
-    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
-        return previous_mask, previous_mask
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -176,7 +173,7 @@ class FixedContextDecoder(ConfiguredLayer):
 
     Returns:
         `(outputs, contexts)`: `(B, T, units)`, and the context for every step,
-        `(B, T, d)`. Both carry the inputs' Keras mask, if they have one.
+        `(B, T, d)`. The outputs carry the inputs' Keras mask, if they have one.
 
     Raises:
         ValueError: for another kind of cell.
@@ -238,9 +235,6 @@ class FixedContextDecoder(ConfiguredLayer):
         """One step: `(B, n)`, `(B, units)` and `*project(context)` to `(B, units)`."""
         net = self.cell.project(inputs) + added
         return self.cell.make_step(NO_LOOP, net, reset=reset)(None, [state])[0]
-
-    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
-        return previous_mask, previous_mask
 
     def compute_output_shape(
         self, inputs_shape: Shape, context_shape: Shape, initial_state_shape: Shape

@@ -19,19 +19,31 @@ from zoo.models.backbone import Backbone
 Cell = Literal["lstm", "gru", "rnn", "lstmn"]
 
 
-def recurrent_layer(cell: Any, units: int, num_layers: int, **options: Any) -> Any:
-    """Makes the layer that reads a sequence.
+class RecurrentBackbone(Backbone):
+    """Word vectors and the recurrent net that reads them; `cell` is `RecurrentLM`'s."""
 
-    It takes `(inputs, mask, initial_states, training)` to `(outputs (B, T, units),
-    states)`; `cell` is one of `RecurrentLM`'s.
-    """
-    if cell == "lstmn":
-        return LSTMN(units, num_layers, **options)
-    return RecurrentStack(units, num_layers, cell=cell, **options)
+    def make_layers(self, vectors: Any, matrices: Any) -> None:
+        """Makes them, drawn by an initializer each, and dropout."""
+        self.token_embedding = self.embedding(
+            self.vocabulary_size, self.embedding_dim, "token_embedding", vectors
+        )
+        sizes = self.hidden_dim, self.num_layers
+        options = {"dropout": self.dropout, "kernel_initializer": matrices}
+        options |= self.named("recurrent")
+        if self.cell == "lstmn":
+            self.recurrent = LSTMN(*sizes, **options)
+        else:
+            self.recurrent = RecurrentStack(*sizes, cell=self.cell, **options)
+        self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy)
+
+    def words(self, token_ids: Tensor) -> tuple[Tensor, Tensor]:
+        """The words' vectors `(B, T, m)` and their mask `(B, T)`."""
+        token_ids = ops.cast(token_ids, "int32")
+        return self.token_embedding(token_ids), ops.not_equal(token_ids, PAD_ID)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class RecurrentLM(Backbone):
+class RecurrentLM(RecurrentBackbone):
     """A recurrent language model over words w_1 … w_T (Mikolov et al. 2010).
 
         h_t          = cell(E w_t, h_{t-1})      `num_layers` of them, one on another
@@ -95,18 +107,7 @@ class RecurrentLM(Backbone):
     tapes: Literal["sentence", "call"] = "sentence"
 
     def setup(self) -> None:
-        self.token_embedding = self.embedding(
-            self.vocabulary_size, self.embedding_dim, "token_embedding", self.uniform()
-        )
-        self.recurrent = recurrent_layer(
-            self.cell,
-            self.hidden_dim,
-            self.num_layers,
-            dropout=self.dropout,
-            kernel_initializer=self.uniform(),
-            **self.named("recurrent"),
-        )
-        self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy)
+        self.make_layers(self.uniform(), self.uniform())
         self.output_layer = self.dense(self.vocabulary_size, "W")
         self.build(None)
 
@@ -135,8 +136,7 @@ class RecurrentLM(Backbone):
     def step(self, token_ids: Tensor, states: Any) -> Any:
         """Reads one word: `(B,)` ids, `start`'s states to `(logits (B, V), states)`."""
         if self.cell == "lstmn":
-            token_ids = ops.cast(token_ids, "int32")
-            words = self.token_embedding(token_ids)
+            words, _ = self.words(token_ids)
             starts = self._starts(token_ids[:, None])
             outputs, _, states = self.recurrent.step(words, states, starts=starts)
             return self.output_layer(outputs), states
@@ -145,20 +145,17 @@ class RecurrentLM(Backbone):
 
     def _starts(self, token_ids):
         """Where an LSTMN's tapes start anew, or None."""
+        token_ids = ops.cast(token_ids, "int32")
         return ops.equal(token_ids, END_ID) if self.tapes == "sentence" else None
 
     def read(
         self, token_ids: Tensor, states: Any = None, training: bool = False
     ) -> Any:
         """The input of the output layer, `(B, T, hidden_dim)`, and the states."""
-        token_ids = ops.cast(token_ids, "int32")
+        words, mask = self.words(token_ids)
         more = {"starts": self._starts(token_ids)} if self.cell == "lstmn" else {}
         outputs, states = self.recurrent(
-            self.token_embedding(token_ids),
-            mask=ops.not_equal(token_ids, PAD_ID),
-            initial_states=states,
-            training=training,
-            **more,
+            words, mask=mask, initial_states=states, training=training, **more
         )
         return self.drop(outputs, training=training), states
 
@@ -173,7 +170,7 @@ class RecurrentLM(Backbone):
 
 
 @keras.saving.register_keras_serializable(package="zoo")
-class RecurrentClassifier(Backbone):
+class RecurrentClassifier(RecurrentBackbone):
     """Words w_1 … w_T read by a recurrent net; its mean hidden state has the class.
 
         h_t      = cell(E w_t, h_{t-1})      `num_layers` of them, one on another
@@ -229,18 +226,7 @@ class RecurrentClassifier(Backbone):
                 f"Received: classes={self.classes!r}"
             )
         uniform = self.uniform()
-        self.token_embedding = self.embedding(
-            self.vocabulary_size, self.embedding_dim, "token_embedding", uniform.clone()
-        )
-        self.recurrent = recurrent_layer(
-            self.cell,
-            self.hidden_dim,
-            self.num_layers,
-            dropout=self.dropout,
-            kernel_initializer=uniform,
-            **self.named("recurrent"),
-        )
-        self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy)
+        self.make_layers(uniform.clone(), uniform)
         self.hidden = self.dense(self.hidden_dim, "hidden", activation="relu")
         self.output_layer = self.dense(len(self.classes), "output")
         self.build(None)
@@ -261,17 +247,12 @@ class RecurrentClassifier(Backbone):
 
     def read(self, token_ids: Tensor, training: bool = False) -> Any:
         """The vector v of each sentence, `(B, hidden_dim)`; zeros without a word."""
-        token_ids = ops.cast(token_ids, "int32")
-        mask = ops.not_equal(token_ids, PAD_ID)
+        words, mask = self.words(token_ids)
         # 0 on pads, so that a sum is that of the real steps.
-        outputs, _ = self.recurrent(
-            self.token_embedding(token_ids), mask=mask, training=training
-        )
+        outputs, _ = self.recurrent(words, mask=mask, training=training)
         count = ops.sum(ops.cast(mask, outputs.dtype), axis=1, keepdims=True)
         return ops.sum(outputs, axis=1) / ops.maximum(count, 1)
 
     def intra_attention(self, token_ids: Tensor) -> Tensor:
         """Computes `zoo.layers.LSTMN.intra_attention` of texts `(B, T)`."""
-        token_ids = ops.cast(token_ids, "int32")
-        mask = ops.not_equal(token_ids, PAD_ID)
-        return self.recurrent.intra_attention(self.token_embedding(token_ids), mask)
+        return self.recurrent.intra_attention(*self.words(token_ids))

@@ -20,7 +20,7 @@ from keras import ops
 
 from zoo.backend import Tensor
 from zoo.ids import END_ID, PAD_ID, START_ID
-from zoo.layers.fast_loops.decoder_loop import LoopView
+from zoo.layers.fast_loops.decoder_loop import LoopView, run_decoder
 from zoo.models.backbone import Backbone
 
 __all__ = ["END_ID", "PAD_ID", "START_ID", "Seq2SeqBackbone"]
@@ -98,7 +98,7 @@ class Seq2SeqBackbone(Backbone):
     def run_steps(
         self, memory: Any, words: Tensor, *arguments: Any, **options: Any
     ) -> tuple[Tensor, Any]:
-        """Runs `step` over a whole target by the decoder's `run`, with its arguments.
+        """Runs `step` over a whole target by `run_decoder`, with its arguments.
 
         Returns what `step` gives to `logits`, `(B, T, d)`, and the alignments or None.
         """
@@ -107,8 +107,8 @@ class Seq2SeqBackbone(Backbone):
             return type(self).step(self.loop_view(cell), word, state, memory)
 
         state = self.start(memory)
-        outputs, _, weights = self.decoder.run(
-            step, words, state, *arguments, **options
+        outputs, _, weights = run_decoder(
+            self.decoder.cell, step, words, state, *arguments, **options
         )
         return outputs, weights
 
