@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import zoo
-from zoo.analysis.evaluation import sst_accuracy, worst_classes
+from zoo.analysis.evaluation import sst_accuracy
 from zoo.checks import one_of
 from zoo.data import Labelled, load_sst, opinion_sentences
 from zoo.data.corpora import SST
@@ -178,8 +178,8 @@ def work(run: Any) -> dict[str, Any]:
             run.score("sst", "test", f"accuracy {x}", 100 * value, SIGNATURES[x])
             for x, value in found["sst"].items()
         ]
-        facts = {"languages": ["en"], "examples": worst_classes(task)}
-        run.write_card(task, scores=scores, **facts, **of_corpora(SST))
+        facts = {"scores": scores, "languages": ["en"], **of_corpora(SST)}
+        run.write_card(task, **facts)
     run.say(str(results))
     return results
 

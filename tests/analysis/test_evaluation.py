@@ -8,8 +8,6 @@ from zoo.analysis.evaluation import (
     corpus_scores,
     grounding,
     sst_accuracy,
-    worst_continuations,
-    worst_tags,
     worst_translations,
 )
 from zoo.data import Labelled
@@ -88,28 +86,6 @@ def test_the_worst_translations_are_those_of_lowest_chrf():
         "output": "Ein Hund rennt im Park.",
     }
     assert worst_translations(sources, several, texts, count=1) == found[:1]
-
-
-def test_the_worst_tags_are_the_most():
-    found = [[("a", "X")], [("b", "X"), ("c", "Y"), ("d", "X")], [("e", "Y")]]
-    tags = [["Y"], ["Z", "Y", "Z"], ["Y"]]
-    assert worst_tags(found, tags) == [
-        {"source": "b c d", "reference": "b/Z d/Z", "output": "b/X d/X"},
-        {"source": "a", "reference": "a/Y", "output": "a/X"},
-    ]
-
-
-def test_the_worst_continuations_repeat_themselves():
-    class Model:
-        def generate(self, prompts):
-            assert prompts == ["a b", "c d", "e f", "g h"]
-            return ["a b x y z", "c d x x x", "e f <unk> y <unk>", "g h"]
-
-    texts = ["a b c", "c d e", "e f", "e f g h", "g h ends at once"]
-    assert worst_continuations(Model(), texts, words=2, count=2) == [
-        {"source": "c d", "reference": "e", "output": "x x x"},
-        {"source": "e f", "reference": "g h", "output": "<unk> y <unk>"},
-    ]
 
 
 @pytest.mark.parametrize(

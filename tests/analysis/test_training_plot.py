@@ -62,9 +62,9 @@ def test_the_curves_are_those_of_the_log():
         r"val_$\frac$": [1, 2],
     }
     figure = draw_curves({"": log})
-    wanted = "training loss", "validation BLEU", r"validation $\frac$"
-    assert titles(figure) == [*wanted, "validation accuracy", "gradient norm"]
-    loss, bleu, _, _, norm = figure.axes
+    wanted = "training loss", "validation BLEU", "gradient norm"
+    assert titles(figure) == [*wanted, r"validation $\frac$", "validation accuracy"]
+    loss, bleu, norm, _, _ = figure.axes
     assert lines(norm) == {"mean of the epoch": [1.0, 0.5], "highest": [40.0, 2.0]}
     assert len(norm.get_legend().get_texts()) == 2
     assert list(lines(bleu).values()) == [[1.0, 9.0]]  # a single set is its own mean

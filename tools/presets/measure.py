@@ -110,18 +110,17 @@ def translate(model, card, rounds):
 
 
 def tag(model, card, rounds):
-    from zoo.analysis.evaluation import tag_accuracy, worst_tags
+    from zoo.analysis.evaluation import tag_accuracy
     from zoo.data.corpora import load_ud
 
     (score,) = card.scores
     data = load_ud(score["split"])
     found, seconds = timed(lambda: model.tag(data.sentences), rounds)
     scores = [(100 * tag_accuracy(found, data.tags)[0], None)]
-    return len(data.sentences), seconds, worst_tags(found, data.tags), scores
+    return len(data.sentences), seconds, card.examples, scores
 
 
 def generate(model, card, rounds):
-    from zoo.analysis.evaluation import worst_continuations
     from zoo.data.corpora import load_ptb
 
     texts = {score["split"]: load_ptb(score["split"]) for score in card.scores}
@@ -133,12 +132,11 @@ def generate(model, card, rounds):
         (model.perplexity(rows, batch_size=1, carry_over=True), None)
         for rows in texts.values()
     ]
-    examples = worst_continuations(model, texts["test"][:200])
-    return words - given, seconds, examples, scores
+    return words - given, seconds, card.examples, scores
 
 
 def classify(model, card, rounds):
-    from zoo.analysis.evaluation import sst_accuracy, worst_classes
+    from zoo.analysis.evaluation import sst_accuracy
     from zoo.data.corpora import load_sst
 
     texts = load_sst("test", "fine").texts
@@ -146,7 +144,7 @@ def classify(model, card, rounds):
     found = sst_accuracy(model)
     labels = [score["metric"].partition(" ")[2] for score in card.scores]
     scores = [(100 * found[kind], None) for kind in labels]
-    return len(texts), seconds, worst_classes(model), scores
+    return len(texts), seconds, card.examples, scores
 
 
 def caption(model, card, rounds):

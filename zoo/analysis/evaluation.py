@@ -1,5 +1,6 @@
-"""Scores of what models write, and their worst outputs for cards."""
+"""Scores of what models write, and the worst translations for cards."""
 
+import itertools
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -7,9 +8,6 @@ from typing import Any
 import numpy as np
 
 from zoo.text.word_splitting import UNSPACED
-
-TaggedSentences = Sequence[Sequence[tuple[str, str]]]
-Example = dict[str, str]  # "source", "reference" and "output"
 
 # sacreBLEU's tokenisation for languages that put no spaces between words; of those
 # without one that needs no dictionary, the BLEU is that of characters.
@@ -63,7 +61,7 @@ def corpus_scores(
                 "`references` must hold a list of at least one str for each "
                 f"hypothesis. Received: references[{row}]={alternatives!r}"
             )
-    streams, scores = reference_streams(references), {}
+    streams, scores = list(itertools.zip_longest(*references)), {}
     # By force: without a warning about text that looks tokenised.
     bleu = BLEU(tokenize=_tokenizer(language, references), force=True)
     for name, metric in {"bleu": bleu, "chrf": CHRF()}.items():
@@ -79,19 +77,6 @@ def _tokenizer(language, references):
         text = "".join(several[0] for several in references)
         return "char" if 2 * len(UNSPACED.findall(text)) > len(text) else "13a"
     return _TOKENIZERS.get(code, "13a")
-
-
-def reference_streams(references: Sequence[Sequence[str]]) -> list[list[Any]]:
-    """Transposes references to sacreBLEU's layout, filled up with None.
-
-    Example:
-        >>> reference_streams([["a", "b"], ["c"]])
-        [['a', 'c'], ['b', None]]
-    """
-    return [
-        [several[k] if k < len(several) else None for several in references]
-        for k in range(max(map(len, references)))
-    ]
 
 
 EXACT_SIGNATURE = "percent of sentences equal to a reference, white space aside"
@@ -113,17 +98,12 @@ def exact_share(
     return sum(right) / len(pairs)
 
 
-def _worst(scored: list[tuple[float, Example]], count: int) -> list[Example]:
-    """The examples of the lowest scores, in their order where these are equal."""
-    return [example for _, example in sorted(scored, key=lambda x: x[0])[:count]]
-
-
 def worst_translations(
     sources: Sequence[str],
     references: Sequence[Sequence[str]],
     texts: Sequence[str],
     count: int = 2,
-) -> list[Example]:
+) -> list[dict[str, str]]:
     """Returns the translations with the lowest sentence chrF, for a model's card.
 
     They are worst first, with the closest of their one or more references each.
@@ -140,56 +120,11 @@ def worst_translations(
         score, nearest = max(scores, key=lambda pair: pair[0])
         example = {"source": source, "reference": nearest, "output": text}
         scored.append((score, example))
-    return _worst(scored, count)
-
-
-def worst_tags(
-    predicted: TaggedSentences, tags: Sequence[Sequence[str]], count: int = 3
-) -> list[Example]:
-    """Returns the sentences with the most wrong tags, for a model's card.
-
-    Of these, "reference" and "output" have the wrongly tagged words alone; see
-    `tag_accuracy` for the arguments.
-
-    Example:
-        >>> worst_tags([[("a", "DET"), ("dog", "VERB")]], [["DET", "NOUN"]])
-        [{'source': 'a dog', 'reference': 'dog/NOUN', 'output': 'dog/VERB'}]
-    """
-    scored: list[tuple[float, Example]] = []
-    for row, correct in zip(predicted, tags, strict=True):
-        pairs = zip(row, correct, strict=True)
-        wrong = [(word, tag, right) for (word, tag), right in pairs if tag != right]
-        example = {
-            "source": " ".join(word for word, _ in row),
-            "reference": " ".join(f"{word}/{right}" for word, _, right in wrong),
-            "output": " ".join(f"{word}/{tag}" for word, tag, _ in wrong),
-        }
-        scored += [(-len(wrong), example)] if wrong else []
-    return _worst(scored, count)
-
-
-def worst_continuations(
-    model: Any, texts: Sequence[str], words: int = 4, count: int = 3
-) -> list[Example]:
-    """Returns a language model's worst continuations, for its card.
-
-    The model continues the first `words` of each text. The worst have the smallest
-    share of distinct known words. Texts that the model ends at once, and texts with no
-    words left to continue, are skipped.
-    """
-    rows = [row for row in map(str.split, texts) if len(row) > words]
-    prompts = [" ".join(row[:words]) for row in rows]
-    scored = []
-    for row, prompt, text in zip(rows, prompts, model.generate(prompts), strict=True):
-        if continuation := text.split()[words:]:
-            good = len(set(continuation) - {"<unk>"}) / len(continuation)
-            example = {"source": prompt, "reference": " ".join(row[words:])}
-            scored.append((good, {**example, "output": " ".join(continuation)}))
-    return _worst(scored, count)
+    return [example for _, example in sorted(scored, key=lambda x: x[0])[:count]]
 
 
 def tag_accuracy(
-    predicted: TaggedSentences, tags: Sequence[Sequence[str]]
+    predicted: Sequence[Sequence[tuple[str, str]]], tags: Sequence[Sequence[str]]
 ) -> tuple[float, int]:
     """Computes the share of words that were tagged correctly.
 
@@ -215,25 +150,6 @@ def tag_accuracy(
     if not right:
         raise ValueError("There must be a word to score. Received: none")
     return sum(right) / len(right), len(right)
-
-
-def worst_classes(task: Any, count: int = 3) -> list[Example]:
-    """Returns the treebank's test sentences that a classifier gets wrong, surest first.
-
-    See `sst_accuracy` for the task.
-    """
-    from zoo.data.corpora import load_sst
-
-    names = list(task.backbone.classes)
-    data = load_sst("test", "fine" if len(names) == 5 else "binary")
-    found = task.classify(data.texts, return_details=True)
-    scored = []
-    for record, label in zip(found, data.labels, strict=True):
-        right = {"source": record.text, "reference": names[label]}
-        if record.label != names[label]:
-            sure = record.probabilities[record.label]
-            scored.append((-sure, {**right, "output": record.label}))
-    return _worst(scored, count)
 
 
 def sst_accuracy(task: Any, split: str = "test") -> dict[str, float]:

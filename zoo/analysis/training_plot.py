@@ -10,17 +10,16 @@ from typing import Any
 from zoo.analysis.figure import draw_plainly, new_figure
 from zoo.files import StrPath
 
-# Title, prefix of the log's columns, whether the axis is logarithmic; the entry without
-# a prefix stands for all other measurements.
-_CURVES = (
-    ("training loss", "loss", False),
-    ("validation perplexity (per piece)", "val_perplexity", True),
-    ("validation BLEU (greedy)", "val_bleu", False),
-    ("", None, False),
-    ("learning rate (last batch)", "learning_rate", False),
-    ("gradient norm (before clipping)", "gradient_norm", True),
-    ("target tokens per second", "tokens_per_second", False),
-)
+# Prefix of the log's columns in one panel -> its title. Others have one each.
+_PANELS = {
+    "loss": "training loss",
+    "val_perplexity": "validation perplexity (per piece)",
+    "val_bleu": "validation BLEU (greedy)",
+    "learning_rate": "learning rate (last batch)",
+    "gradient_norm": "gradient norm (before clipping)",
+    "tokens_per_second": "target tokens per second",
+}
+_LOGARITHMIC = ("val_perplexity", "gradient_norm")
 _LABELS = {
     "gradient_norm": "mean of the epoch",
     "gradient_norm_max": "highest",
@@ -120,19 +119,18 @@ def _curves(logs):
 
     A line is its number, which determines its style, a label, epochs and values.
     """
-    columns = sorted({name for log in logs.values() for name in log})
-    known = tuple(start for _, start, _ in _CURVES if start)
+    columns: dict[str, list[str]] = {prefix: [] for prefix in _PANELS}
+    for name in sorted({name for log in logs.values() for name in log}):
+        if not name.startswith(_LEFT_OUT):
+            prefix = next((x for x in _PANELS if name.startswith(x)), name)
+            columns.setdefault(prefix, []).append(name)
     panels = []
-    for title, start, logarithmic in _CURVES:
-        if start:
-            names = [name for name in columns if name.startswith(start)]
-            panels.append((title, _lines(logs, names), logarithmic))
-            continue
-        for name in columns:
-            if not name.startswith((*known, *_LEFT_OUT)):
-                title = name.replace("val_", "validation ").replace("_", " ")
-                panels.append((title, _lines(logs, [name]), logarithmic))
-    return [panel for panel in panels if panel[1]]
+    for prefix, names in columns.items():
+        title = prefix.replace("val_", "validation ").replace("_", " ")
+        if lines := _lines(logs, names):
+            title = _PANELS.get(prefix, title)
+            panels.append((title, lines, prefix in _LOGARITHMIC))
+    return panels
 
 
 def _lines(logs, names):

@@ -83,10 +83,6 @@ class _Mean:
     def encode(self, source_ids):
         return tuple(model.encode(source_ids) for model in self.models)
 
-    def start(self, memory):
-        pairs = zip(self.models, memory, strict=True)
-        return tuple(model.start(part) for model, part in pairs)
-
     def start_for(self, memory, length):
         pairs = zip(self.models, memory, strict=True)
         return tuple(model.start_for(part, length) for model, part in pairs)
