@@ -1,5 +1,4 @@
 import os
-import types
 
 import h5py
 import numpy as np
@@ -8,7 +7,7 @@ from keras import ops
 
 import zoo
 from zoo.models import LuongTranslator
-from zoo.presets.save import halve_weights, save_preset, use_of
+from zoo.presets.save import halve_weights, save_preset
 
 pytestmark = pytest.mark.once
 
@@ -130,9 +129,3 @@ def test_values_other_than_float32_and_attributes_are_kept(tmp_path):
             assert file["layer/vars/2"].dtype == "int8"
             assert file["layer/scalar"][()] == np.float16(0.1)
             assert file["layer/empty"].shape == (0, 3)
-
-
-def test_a_finished_run_is_used_by_its_tasks_command(translator):
-    assert use_of(translator, "runs/mine") == "zoo translate runs/mine TEXT"
-    tagger = types.SimpleNamespace(task_name="tag")
-    assert use_of(tagger, "runs/my own") == "zoo tag 'runs/my own' TEXT"

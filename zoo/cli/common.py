@@ -89,8 +89,8 @@ def _discard(stream):
 
 # === Commands ===
 
-# The arguments of `add_argument`: names and the rest.
-Option = tuple[tuple[str, ...], dict[str, Any]]
+# The arguments of `add_argument`: a name and the rest.
+Option = tuple[str, dict[str, Any]]
 
 
 @dataclasses.dataclass
@@ -119,8 +119,8 @@ def command(example: str, *options: Option) -> Callable[[Any], Any]:
 
 def add_options(parser: argparse.ArgumentParser, options: Sequence[Option]) -> None:
     """Adds options to a parser."""
-    for names, more in options:
-        parser.add_argument(*names, **more)
+    for name, more in options:
+        parser.add_argument(name, **more)
 
 
 def option(form: str, text: str, kind: Any = None, **more: Any) -> Option:
@@ -139,12 +139,12 @@ def option(form: str, text: str, kind: Any = None, **more: Any) -> Option:
         kind, more["choices"] = None, kind
     else:
         more["action"] = "store_true"
-    return (name,), {"help": text, **({"type": kind} if kind else {}), **more}
+    return name, {"help": text, **({"type": kind} if kind else {}), **more}
 
 
 def words(name: str, metavar: str, text: str, **more: Any) -> Option:
     """Returns a positional argument; `nargs` says how many words it takes."""
-    return (name,), {"metavar": metavar, "help": text, **more}
+    return name, {"metavar": metavar, "help": text, **more}
 
 
 def preset(more: str = "", **options: Any) -> Option:
@@ -162,7 +162,7 @@ def count(text: str) -> int:
 
 def given(arguments: argparse.Namespace, options: Sequence[Option]) -> dict[str, Any]:
     """Returns the values of those of these options that were given, by name."""
-    names = (more.get("dest", name[2:]).replace("-", "_") for (name,), more in options)
+    names = (more.get("dest", name[2:]).replace("-", "_") for name, more in options)
     values = {name: getattr(arguments, name) for name in names}
     return {name: value for name, value in values.items() if value is not None}
 

@@ -13,7 +13,6 @@ from zoo.cli.common import (
     SEARCH,
     BadInput,
     command,
-    count,
     given,
     option,
     preset,
@@ -45,8 +44,6 @@ _TESTS = {
         nargs="+",
     ),
     option("--columns A,B", "a table's columns"),
-    option("--source LANGUAGE", "of the text, if the preset reads several"),
-    option("--limit LIMIT", "only the first LIMIT sentences", count),
     option("--output FILE", "write the answers here"),
     ENGINE,
     BACKEND,
@@ -69,11 +66,9 @@ def evaluate(arguments: argparse.Namespace) -> None:
     if arguments.data not in (None, corpus):
         raise BadInput(f"{arguments.preset} is scored on {corpus} or your own text")
     source, target = card.languages if card and task == "translate" else ("en", "de")
-    source = arguments.source or source
     if arguments.data == "sst":
         return _score_treebank(arguments)
     texts, truth = _columns(_read(arguments, task, (source, target)))
-    texts, truth = texts[: arguments.limit], truth[: arguments.limit]
     answers = _answers(arguments, task, texts)
     for line in _scores(task, answers, truth, target):
         print(line)

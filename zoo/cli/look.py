@@ -1,7 +1,6 @@
 """The commands `list`, `info`, `upload`, `plot` and `completion`."""
 
 import argparse
-import json
 from pathlib import Path
 
 from zoo import analysis, presets
@@ -31,14 +30,11 @@ from zoo.presets.card import (
 from zoo.presets.pages import readme, write_card
 
 
-@command("zoo list", option("--json", "print the cards as JSON"))
+@command("zoo list")
 def list_(arguments: argparse.Namespace) -> None:
     """Lists the presets that can be loaded by name."""
-    cards = presets.list_presets()
-    if arguments.json:
-        return _print_json([card.to_dict() for card in cards])
     rows = [["name", "paper", "task", "size", "licence", "score"]]
-    for card in cards:
+    for card in presets.list_presets():
         scores = [f"{s['metric']} {s['value']:.1f}" for s in card.scores[:1]]
         row = card.name, short_paper(card), format_task(card), format_bytes(card.bytes)
         # A terminal would obey control characters in a card.
@@ -50,13 +46,11 @@ def list_(arguments: argparse.Namespace) -> None:
     for package in dict.fromkeys(absent.values()):
         names = ", ".join(name for name in absent if absent[name] == package)
         print(f"\nnot installed: {names} (pip install {package})")
-    return None
 
 
 @command(
     "zoo info luong_local",
     preset(),
-    option("--json", "print it as JSON"),
     option("--license ID", "state the licence of your own model, as cc-by-4.0"),
     option("--terms TEXT", "state the terms of the text it was trained on"),
 )
@@ -66,16 +60,9 @@ def info(arguments: argparse.Namespace) -> None:
     if arguments.license or arguments.terms:
         _state(folder, arguments.license, arguments.terms)
     card = read_card(folder)
-    if arguments.json:
-        return _print_json(card.to_dict())
     print(readme(card))
     if missing := _missing(card, arguments.preset):
         progress(missing)
-    return None
-
-
-def _print_json(value):
-    print(json.dumps(value, indent=2))  # in ASCII, which a terminal shows as it is
 
 
 def _missing(card, name):

@@ -1,6 +1,5 @@
 """Saves a trained task as a preset with float16 weights."""
 
-import shlex
 import shutil
 from pathlib import Path
 from typing import Any
@@ -38,13 +37,6 @@ def in_float32(task: Any) -> Any:
         return type(task)(backbone, task.preprocessor)
     finally:
         keras.config.set_dtype_policy(around)
-
-
-def use_of(task: Any, output: StrPath) -> str:
-    """Returns the command that uses a run: `zoo translate runs/mine TEXT`."""
-    name = getattr(task, "task_name", "info")
-    given = "IMAGE" if name == "caption" else "TEXT"
-    return shlex.join(["zoo", name, str(output), given])
 
 
 def halve_weights(path: StrPath) -> None:

@@ -16,7 +16,7 @@ from zoo.files import name_file_in_errors, write_bytes
 from zoo.presets.card import card_of, unstated
 from zoo.presets.pages import write_card
 from zoo.presets.registry import RUN_PRESETS, find
-from zoo.presets.save import in_float32, save_preset, use_of
+from zoo.presets.save import in_float32, save_preset
 from zoo.strings import counted
 from zoo.training import config
 from zoo.training.card_metadata import of_user_text, origin
@@ -264,7 +264,7 @@ class Run:
         with name_file_in_errors(self.preset):
             save_preset(task, str(self.preset))
         task.backbone.load_weights(self.preset / "model.weights.h5")
-        use = use_of(task, str(self.output))
+        use = shlex.join(["zoo", task.task_name, str(self.output)])
         self.say(f"preset written to {self.preset}; use it by {use}")
         return task
 
