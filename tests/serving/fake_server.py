@@ -17,10 +17,7 @@ from tensorflow.core.framework import types_pb2
 from tensorflow_serving.apis import predict_pb2
 
 _HTTP = {"INVALID_ARGUMENT": 400, "NOT_FOUND": 404, "UNAVAILABLE": 503}
-_PATH = re.compile(
-    r"/v1/models/(?P<name>[^/:]+)"
-    r"(?:/versions/(?P<version>\d+))?:predict"
-)
+_PATH = re.compile(r"/v1/models/(?P<name>[^/:]+):predict")
 
 
 class Failure(grpc.RpcError):
@@ -41,7 +38,7 @@ class FakeServer:
     """Serves models to every `zoo.serving.Client` that is made after `install`.
 
     Args:
-        models: name -> {version: model}.
+        models: name -> model, a function of a signature's name and its inputs.
 
     Attributes:
         failures: list of errors; each request takes one and fails by it.
@@ -64,18 +61,16 @@ class FakeServer:
         monkeypatch.setattr(grpc, "insecure_channel", lambda *_: self)
         return self
 
-    def run(self, name, version, signature, inputs):
+    def run(self, name, signature, inputs):
         self.requests.append(len(next(iter(inputs.values()))))
         if self.failures:
             raise self.failures.pop(0)
         if self.answer is not None:
             return None
-        versions = self.models.get(name, {})
-        version = version or max(versions, default=None)
-        if version not in versions:
-            message = f"Servable not found for request: Specific({name}, {version})"
+        if name not in self.models:
+            message = f"Servable not found for request: Latest({name})"
             raise Failure("NOT_FOUND", message)
-        return versions[version](signature or "serving_default", inputs)
+        return self.models[name](signature, inputs)
 
     # === gRPC's channel ===
     def unary_unary(self, method, request_serializer, response_deserializer, **_):
@@ -95,7 +90,6 @@ class FakeServer:
         spec = request.model_spec
         found = self.run(
             spec.name,
-            spec.version.value if spec.HasField("version") else None,
             spec.signature_name,
             {k: list(v.string_val) for k, v in request.inputs.items()},
         )
@@ -140,8 +134,7 @@ class FakeServer:
         assert found and request.method == "POST"
         assert request.headers["Accept-Encoding"] == "identity"
         inputs = {k: list(map(_bytes, v)) for k, v in body["inputs"].items()}
-        version = found["version"] and int(found["version"])
-        outputs = self.run(found["name"], version, body["signature_name"], inputs)
+        outputs = self.run(found["name"], body["signature_name"], inputs)
         if outputs is None:
             return None
         lists = {name: _plain(array.tolist()) for name, array in outputs.items()}

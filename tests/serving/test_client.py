@@ -23,16 +23,9 @@ def shout(signature, inputs):
     return {**found, "score": scores}
 
 
-def old(signature, inputs):
-    return {
-        **shout(signature, inputs),
-        "score": -np.ones(len(inputs["text"]), "float32"),
-    }
-
-
 @pytest.fixture
 def server(monkeypatch):
-    models = {"loud": {1: old, 2: shout}, "seeing": {1: describe}}
+    models = {"loud": shout, "seeing": describe}
     return fake_server.FakeServer(models).install(monkeypatch)
 
 
@@ -67,14 +60,6 @@ def test_long_lists_are_sent_in_batches(connect, server):
     texts = [f"a{number}" for number in range(7)]
     assert connect(batch_size=3).translate(texts) == [text.upper() for text in texts]
     assert server.requests == [3, 3, 1]
-
-
-def test_versions_are_asked_for(connect):
-    def score(**options):
-        [row] = connect(**options).predict({"text": ["abc"]}, "translate")
-        return row["score"]
-
-    assert [score(), score(version=1)] == [3, -1]
 
 
 def test_images_give_captions(connect, server, tmp_path):
@@ -124,9 +109,8 @@ def test_other_errors_are_not_asked_again(connect, server):
     with pytest.raises(ServingError, match="INVALID_ARGUMENT: .*a shape is wrong"):
         connect().translate("a")
     assert server.requests == [1]
-    for options in ({"model": "quiet"}, {"version": 7}):
-        with pytest.raises(ServingError, match="NOT_FOUND"):
-            connect(**options).translate("a")
+    with pytest.raises(ServingError, match="NOT_FOUND"):
+        connect("quiet").translate("a")
 
 
 def test_retries_are_within_the_timeout(server):
@@ -155,7 +139,7 @@ def test_no_server_is_said(address):
 def test_a_model_without_numbers_is_an_error(connect, server, number):
     """The answer of a beam without a finite hypothesis."""
     outputs = {"translation": texts(1), "score": numbers(1) * number}
-    server.models["loud"] = {1: lambda *_: outputs}
+    server.models["loud"] = lambda *_: outputs
     with pytest.raises(ServingError, match="INTERNAL.*not finite"):
         connect().translate("a")
 
@@ -196,7 +180,7 @@ CASES = [(method, wrong) for method, found in UNFIT.items() for wrong in found]
 
 @pytest.mark.parametrize(("method", "wrong"), CASES)
 def test_an_answer_that_does_not_fit_is_refused(connect, server, method, wrong):
-    server.models["loud"] = {1: lambda *_: UNFIT[method][wrong]}
+    server.models["loud"] = lambda *_: UNFIT[method][wrong]
     match = "INTERNAL: .*expected 2 rows of {'.*, received {'"
     with pytest.raises(ServingError, match=match):
         getattr(connect(), method)(["a", "b"])
@@ -205,7 +189,7 @@ def test_an_answer_that_does_not_fit_is_refused(connect, server, method, wrong):
 def test_each_word_needs_its_tag(connect, server):
     tags = texts(2, 3)
     tags[1, 1] = b""
-    server.models["loud"] = {1: lambda *_: {"words": texts(2, 3), "tags": tags}}
+    server.models["loud"] = lambda *_: {"words": texts(2, 3), "tags": tags}
     with pytest.raises(ServingError, match="INTERNAL.*2 tags of 3 words"):
         connect().tag(["a", "b"])
 
@@ -215,7 +199,7 @@ def test_answers_that_fit_are_taken(connect, server):
     long = "a brown dog " * 33
     outputs = {**BEST, "tokens": texts(2, 266), "source_tokens": texts(2, 128)}
     outputs["alignment"] = np.full((2, 266, 128), 1 / 3, "float32")
-    server.models["loud"] = {1: lambda *_: outputs}
+    server.models["loud"] = lambda *_: outputs
     found = connect().align(["a", long])
     assert [row["alignment"].shape for row in found] == [(266, 128)] * 2
     outputs.update(tokens=texts(2, 0), alignment=numbers(2, 0, 128))

@@ -22,14 +22,7 @@ usage or input, 130 interrupted, 141 closed standard output.
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command, or shows the menu.
-
-    Args:
-        argv: the arguments. Default: those of the process.
-
-    Returns:
-        The exit code.
-    """
+    """Runs one command, or shows the menu; returns the exit code."""
 
     def command():
         arguments = _parse(sys.argv[1:] if argv is None else list(argv))

@@ -86,12 +86,11 @@ def translate(arguments: argparse.Namespace) -> None:
     def form(line, results):
         if results is None:
             return f"{line} |||  ||| 0.0000" if n_best > 1 else ""
-        rows = [_row(line, result, n_best) for result in results]
-        if drawn:
-            pictures = [format_alignment(record).rstrip() for record in results]
-            pairs = zip(rows, pictures, strict=True)
-            rows = [f"{row}\n\n{picture}\n" for row, picture in pairs]
-        return "\n".join(rows)
+        return "\n".join(
+            _row(line, result, n_best)
+            + (f"\n\n{format_alignment(result).rstrip()}\n" if drawn else "")
+            for result in results
+        )
 
     run_texts(arguments, work, form)
 

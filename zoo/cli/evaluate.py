@@ -68,57 +68,49 @@ def evaluate(arguments: argparse.Namespace) -> None:
     source, target = card.languages if card and task == "translate" else ("en", "de")
     if arguments.data == "sst":
         return _score_treebank(arguments)
-    texts, truth = _columns(_read(arguments, task, (source, target)))
+    texts, truth = _read(arguments, task, (source, target))
     answers = _answers(arguments, task, texts)
-    for line in _scores(task, answers, truth, target):
-        print(line)
-    return None
+    return print(*_scores(task, answers, truth, target), sep="\n")
 
 
 def _read(arguments, task, languages):
-    """Reads a corpus, or one's own text."""
+    """Returns the texts of a corpus or file, and what a model should make of them."""
     from zoo import data
     from zoo.data import corpora
     from zoo.data.own import read_test
+    from zoo.data.text_sets import columns_of
 
+    found: Any
     if arguments.test:
         columns = arguments.columns and arguments.columns.split(",")
         files, report = tuple(map(Path, arguments.test)), list[str]()
         options = {"columns": columns, "languages": languages, "report": report}
         found = read_test(_TESTS[task][0], files, **options)
         progress("; ".join(report))
-        return found
-    if task == "translate":
-        return data.load(arguments.data, *languages, arguments.split)
-    load: Any = corpora.load_ud if task == "tag" else corpora.load_ptb
-    return load(arguments.split)
-
-
-def _columns(found):
-    """Returns texts and what a model should make of them."""
-    from zoo.data.text_sets import Pairs, columns_of
-
+    elif task == "translate":
+        found = data.load(arguments.data, *languages, arguments.split)
+    else:
+        load: Any = corpora.load_ud if task == "tag" else corpora.load_ptb
+        found = load(arguments.split)
     if isinstance(found, list):
         return found, found
-    if isinstance(found, Pairs):
-        return found.sources, found.references
-    return columns_of(found)
+    texts, truth = columns_of(found)
+    return texts, getattr(found, "references", truth)
 
 
 def _answers(arguments, task, texts):
     """Returns a model's answers, and prints the speed; `--output` gets them too."""
-    options: dict[str, Any] = {"batch_size": arguments.batch_size}
     if task == "translate":
-        method = load_translator(arguments).translate
-        options = given(arguments, SEARCH)
-    else:
-        model = load_task(arguments.preset, arguments, task)
-        method = model.perplexity if task == "generate" else getattr(model, task)
-    if task == "generate":
+        work, options = load_translator(arguments).translate, given(arguments, SEARCH)
+    elif task == "generate":
         # As in the paper: one text, with the state carried over.
+        work = load_task(arguments.preset, arguments, task).perplexity
         options = {"batch_size": 1, "carry_over": True}
+    else:
+        work = getattr(load_task(arguments.preset, arguments, task), task)
+        options = {"batch_size": arguments.batch_size}
     began = time.perf_counter()
-    answers = method(texts, **options)
+    answers = work(texts, **options)
     seconds = time.perf_counter() - began
     number = counted(len(texts), "sentence")
     progress(

@@ -215,11 +215,12 @@ def explore(arguments: argparse.Namespace) -> int | None:
     if len(presets) < len(names):
         raise BadInput(f"model names must be unique, received {' '.join(names)}")
     cache = cache_folder() / "explorer" / zoo.__version__
-    models = {name: (f, cache / digest(f)[:16]) for name, f in presets.items()}
+    models = {name: (f, cache / digest(f)[:16] / "1") for name, f in presets.items()}
     new = [pair for pair in models.values() if not pair[1].is_dir()]
     if new and needs_process():
         return run_under_tensorflow(arguments.argv)
-    _export_graphs(new)
+    for folder, graphs in new:
+        _export_graphs(folder, graphs)
     with tempfile.TemporaryDirectory() as temporary:
         page = arguments.export or Path(temporary) / "page"
         for told in write_folder(page, models, arguments.site):
@@ -235,15 +236,11 @@ def explore(arguments: argparse.Namespace) -> int | None:
     return None
 
 
-def _export_graphs(new):
-    """Exports presets to their folders in the cache."""
+def _export_graphs(folder, graphs):
+    """Exports a preset to a version's folder in the cache."""
     from zoo.explorer.graphs import write_model
+    from zoo.serving.export.manifest import write_version
 
-    for preset_folder, graphs in new:
-        progress(f"exporting {preset_folder} to {graphs}, once")
-        graphs.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".", dir=graphs.parent) as temporary:
-            part = Path(temporary) / "part"
-            part.mkdir()
-            write_model(zoo.load(preset_folder), part)
-            part.rename(graphs)
+    progress(f"exporting {folder} to {graphs}, once")
+    task = zoo.load(folder)
+    write_version(graphs.parent, lambda part: write_model(task, part))

@@ -62,12 +62,8 @@ def run_texts(
 ) -> None:
     """Writes the answers to the input's lines in their order.
 
-    Args:
-        arguments: the values of `TEXTS`, and `batch_size`.
-        work: function that returns a result for each of some lines.
-        form: function of the line's number, from 0, and its result, which returns the
-            output, without a newline at the end.
-        skip: whether empty lines have the result None, without work.
+    `work` returns a result for each of some lines, `form` the output for the line's
+    number, from 0, and its result. With `skip`, an empty line's result is None.
     """
     from zoo.data.lines import tidy
 

@@ -45,7 +45,6 @@ class Client:
         address: `"localhost:8500"` for gRPC, `"http://localhost:8501"` for REST, which
             has TLS by `"https://…"`.
         model: name of the model.
-        version: the model's version. Default: the newest.
         timeout: seconds for a request, its retries included; a long list is several
             requests.
         retries: how often to resend a request while the server is unavailable: after
@@ -72,7 +71,6 @@ class Client:
         self,
         address: str,
         model: str,
-        version: int | None = None,
         timeout: float = 10.0,
         retries: int = 6,
         batch_size: int = 32,
@@ -81,7 +79,7 @@ class Client:
         integer("retries", retries, 0)
         integer("batch_size", batch_size, 1)
         above_zero("timeout", timeout)
-        self.address, self.model, self.version = address, model, version
+        self.address, self.model = address, model
         self.timeout, self.retries, self.batch_size = timeout, retries, batch_size
         rest = address.startswith(("http://", "https://"))
         if rest and credentials is not None:
@@ -168,12 +166,11 @@ class Client:
         """
         return self._rows(signature, inputs, {})
 
-    def _ask(self, task, signature, read, *values):
+    def _ask(self, task, signature, read, values):
         """Returns what `read` makes of each row of the outputs of a signature."""
-        names, expected = SIGNATURES[task][signature]
-        inputs = dict(zip(names, values, strict=True))
-        results = [read(row) for row in self._rows(signature, inputs, expected)]
-        return results[0] if isinstance(values[0], str) else results
+        (name,), expected = SIGNATURES[task][signature]
+        results = [read(row) for row in self._rows(signature, {name: values}, expected)]
+        return results[0] if isinstance(values, str) else results
 
     def _rows(self, signature, inputs, expected):
         """Returns `predict`'s rows, of the `expected` outputs if there are any."""
@@ -191,14 +188,13 @@ class Client:
 
     def _request(self, signature, inputs, expected, size):
         """Returns the outputs by name, after as many retries as it takes."""
-        spec = {"name": self.model, "signature_name": signature}
-        spec |= {} if self.version is None else {"version": self.version}
         deadline = time.monotonic() + self.timeout
         for attempt in itertools.count():
             wait = _FIRST_WAIT * 2**attempt
             try:
                 rest = deadline - time.monotonic()
-                outputs = self._transport.predict(spec, inputs, rest)
+                asked = self.model, signature, inputs
+                outputs = self._transport.predict(*asked, rest)
                 return check_outputs(outputs, expected, size)
             except (ValueError, OverflowError) as error:  # of what was answered
                 raise ServingError("INTERNAL", f"{self.address}: {error}") from None
@@ -248,17 +244,14 @@ class _GRPC:
         self.close = channel.close
         self._stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
 
-    def predict(self, spec, inputs, timeout):
-        """Returns the outputs that a ModelSpec's fields ask for, within some seconds.
-
-        Bad answers are a ServingError, or a ValueError where they cannot be read.
-        """
+    def predict(self, model, signature, inputs, timeout):
+        """Returns outputs by name, or raises a ServingError, or a ValueError."""
         import grpc
-        from google.protobuf import json_format
         from tensorflow_serving.apis import predict_pb2
 
         request = predict_pb2.PredictRequest()
-        json_format.ParseDict(spec, request.model_spec)
+        request.model_spec.name = model
+        request.model_spec.signature_name = signature
         for name, values in inputs.items():
             write_tensor(np.array(values, object), request.inputs[name])
         try:
@@ -288,16 +281,14 @@ class _REST:
     def close(self):
         asyncio.run_coroutine_threadsafe(self._client.aclose(), self._loop)
 
-    def predict(self, spec, inputs, timeout):
+    def predict(self, model, signature, inputs, timeout):
         """As `_GRPC.predict`."""
         import httpx2
 
-        version = f"/versions/{spec['version']}" if "version" in spec else ""
-        url = f"{self._url}{spec['name']}{version}:predict"
-        body = {"signature_name": spec["signature_name"], "inputs": inputs}
+        body = {"signature_name": signature, "inputs": inputs}
         encode = lambda image: {"b64": base64.b64encode(image).decode()}  # noqa: E731
         content = json.dumps(body, ensure_ascii=False, default=encode).encode()
-        post = self._post(url, content, timeout)
+        post = self._post(f"{self._url}{model}:predict", content, timeout)
         try:
             status, found = asyncio.run_coroutine_threadsafe(post, self._loop).result()
         except TimeoutError:

@@ -120,9 +120,8 @@ def write_tensor(array: np.ndarray, tensor: Any) -> None:
 def read_tensor(tensor: Any) -> np.ndarray:
     """Returns the str or floats of a `TensorProto`; U+FFFD for what is not UTF-8.
 
-    Raises:
-        ValueError: for other types, and unless each value is there. TensorFlow lets a
-            single one stand for all, which could be any number.
+    Other types are a ValueError, and values that are left out: TensorFlow lets a single
+    one stand for all, which could be any number.
     """
     if tensor.dtype == _STRING:
         values = [value.decode("utf-8", "replace") for value in tensor.string_val]
@@ -179,17 +178,11 @@ def _read_lists(values):
 
 
 def check_outputs(outputs: Arrays, expected: dict[str, str], rows: int) -> Arrays:
-    """Returns outputs of so many rows, with the types and shapes of a signature.
+    """Returns an answer's outputs if so many rows fit a signature's, if any are known.
 
-    Args:
-        outputs: those of an answer, by name. REST leaves the name of a single one out.
-        expected: the outputs of a `SignatureSpec`, or none if it is not known.
-        rows: the number of rows.
-
-    Raises:
-        ValueError: if they do not fit.
+    Others are a ValueError.
     """
-    if len(expected) == len(outputs) == 1:
+    if len(expected) == len(outputs) == 1:  # REST leaves its name out
         outputs = dict(zip(expected, outputs.values(), strict=True))
     if not _fit(outputs, expected, rows):
         found = {name: (str(x.dtype), x.shape) for name, x in outputs.items()}

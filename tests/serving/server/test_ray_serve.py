@@ -118,15 +118,13 @@ def server(exported, tmp_path_factory):
 
 @BOTH
 def test_the_client_gets_what_the_runtime_gives(server, translator, over_grpc):
-    with server.client(over_grpc, version=1) as client:
+    with server.client(over_grpc) as client:
         assert client.translate(TEXTS) == translator.translate(TEXTS)
         records = translator.translate(TEXTS, return_details=True)
         for found, wanted in zip(client.align(TEXTS), records, strict=True):
             assert (found["text"], found["tokens"]) == (wanted.text, wanted.tokens)
             assert found["source_tokens"] == wanted.source_tokens
             np.testing.assert_allclose(found["alignment"], wanted.alignment, atol=1e-4)
-    with pytest.raises(ServingError, match="NOT_FOUND"):
-        server.client(over_grpc, version=9).translate("a")
 
 
 def test_status_and_health(server):

@@ -138,7 +138,7 @@ class SearchSignatures:
         longest = self._longest(read)
         steps = tf.maximum(tf.reduce_max(longest), 1)  # there may be no row
         search = BeamSearch(beam_size, self.length_penalty, n_best=n_best)
-        ids, scores = search(self.model, read, longest, steps)
+        ids, scores = search(self.model.backbone, read, longest, steps)
         return ids[:, :n_best], scores[:, :n_best]
 
     def _pieces(self, ids):

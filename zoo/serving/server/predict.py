@@ -55,15 +55,7 @@ def read_texts(values: Any, name: str) -> list[str]:
 async def answer_rest(
     models: Models, run: Run, method: str, path: str, body: bytes
 ) -> tuple[int, Any]:
-    """Returns the HTTP status and the JSON value that answer a request.
-
-    Example:
-        ```python
-        body = b'{"inputs": ["A dog."]}'
-        path = "/v1/models/luong_local:predict"
-        status, answer = await answer_rest(models, run, "POST", path, body)
-        ```
-    """
+    """Returns the HTTP status and the JSON value that answer a request."""
     try:
         return 200, await _answer(models, run, method, path, body)
     except ServingError as error:
