@@ -206,7 +206,10 @@ def test_a_broken_archive_heals_with_the_source(snapshots, server, tmp_path):
     assert list(load("tatoeba")) == [("Go.", "Geh.")]
 
 
-def test_allow_newer_takes_the_snapshot_that_is_meant(snapshots, recwarn):
+@pytest.mark.parametrize("first", [False, True])
+def test_allow_newer_takes_the_snapshot_that_is_meant(snapshots, recwarn, first):
+    assert list(load("tatoeba", allow_newer=first)) == [("Go.", "Geh.")]
+    snapshots()
     assert list(load("tatoeba", allow_newer=True)) == [("Go.", "Geh.")]
     assert not recwarn.list
 

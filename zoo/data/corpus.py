@@ -99,8 +99,11 @@ def locate(corpus: Corpus, names: Sequence[str], allow_newer: bool = False) -> P
                 "Without ZOO_DATA_DIR the corpus is downloaded"
             )
         return folder
-    newer = allow_newer and bool(corpus.snapshot)
-    folder = cache_folder() / f"{corpus.name}{'-newer' if newer else ''}"
+    folder = cache_folder() / corpus.name
+    known = all((folder / name).is_file() for name in names)
+    newer = allow_newer and bool(corpus.snapshot) and not known
+    if newer:
+        folder = cache_folder() / f"{corpus.name}-newer"
     for name in names:
         if not (folder / name).is_file():
             _obtain(corpus, name, folder, newer)
