@@ -20,6 +20,7 @@ import dataclasses
 
 import numpy as np
 
+import zoo
 from zoo.training import Optimizer, Recipe, at_least
 
 TASKS = ("regression", "classification")
@@ -59,10 +60,6 @@ class Settings:
     def __post_init__(self):
         at_least(self, epochs=1, sequences=1, batch_size=1, length=30)
         at_least(self, test_sequences=1, hidden_dim=1, one_sided_dim=1)
-
-
-def _adam(rate, warmup=50):
-    return Optimizer("adam", rate, "linear", warmup=warmup, clip=1.0)
 
 
 # === Data ===
@@ -149,10 +146,8 @@ def _nets(settings, outputs):
     """Yields name, function that makes the net, and visible frames of each net."""
     import keras
 
-    from zoo.models import BiRNN
-
     def chains(**options):
-        return lambda: BiRNN(1, outputs, **options)
+        return lambda: zoo.models.BiRNN(1, outputs, **options)
 
     def window(first, last):
         return lambda: keras.Sequential(
@@ -189,12 +184,10 @@ def _learn(task, run):
     """Trains all nets for one task: name -> error, limit and parameters."""
     import keras
 
-    from zoo.training import ArrayBatches, Monitor
-
     data, outputs, results = Data(task, run), {}, {}
     (x, y, inside), settings = data.parts[0], run.settings
     train = x, y[..., None], inside.astype("float32")
-    batches = ArrayBatches(train, settings.batch_size, run.seed)
+    batches = zoo.training.ArrayBatches(train, settings.batch_size, run.seed)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     for name, make, sees in _nets(settings, 2 if data.classes else 1):
         net = make()
@@ -209,7 +202,7 @@ def _learn(task, run):
             batches,
             loss=loss if data.classes else "mse",
             validate=validate,
-            monitor=Monitor("val_error", "min"),
+            monitor=zoo.training.Monitor("val_error", "min"),
             name=f"{task}_{name}",
         )
         outputs[name] = net.predict(data.parts[2][0], batch_size=250, verbose=0)
@@ -239,24 +232,15 @@ def _run(run):
     return results
 
 
+ADAM = Optimizer("adam", 1e-2, "linear", warmup=50, clip=1.0)
 RECIPE = Recipe(
     name="birnn_tasks",
     file=__file__,
     scales={
-        "tiny": Settings(
-            epochs=12,
-            optimizer=_adam(1e-2),
-            sequences=400,
-            delays=(0,),
-            windows=(),
-        ),
-        "small": Settings(epochs=60, optimizer=_adam(1e-2), sequences=1000),
-        "paper": Settings(
-            epochs=200,
-            optimizer=Optimizer("rprop", 1e-2),
-            sequences=100,
-            batch_size=100,  # all sequences: a cycle is one update
-        ),
+        "tiny": Settings(12, ADAM, sequences=400, delays=(0,), windows=()),
+        "small": Settings(60, ADAM, sequences=1000),
+        # A batch of all sequences: a cycle is one update.
+        "paper": Settings(200, Optimizer("rprop", 1e-2), 100, batch_size=100),
     },
     train=_run,
 )

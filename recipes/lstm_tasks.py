@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import zoo
 from zoo.training import Optimizer, Recipe, at_least
 
 
@@ -276,8 +277,6 @@ def _until(run, solved, sequences):
 
 def adding_and_order(run: Any, task: str) -> dict[str, Any]:
     """Trains on fresh sequences until the paper's criterion is met, then tests."""
-    from zoo.training import ArrayBatches, Monitor
-
     settings = run.settings
     if task == "adding":
         loss, sizes, limit, mean = "mse", (2, 1), 0.04, 0.01
@@ -309,10 +308,10 @@ def adding_and_order(run: Any, task: str) -> dict[str, Any]:
         }
 
     model = make_model(settings, task, *sizes)
-    batches = ArrayBatches(
+    batches = zoo.training.ArrayBatches(
         lambda epoch: draw(settings.sequences, _TRAIN, epoch), NETS[task].batch_size
     )
-    monitor = Monitor("val_unsolved", "min", goal=0)
+    monitor = zoo.training.Monitor("val_unsolved", "min", goal=0)
     unsolved = run.fit(model, batches, loss, validate, monitor, name=task)
     test = errors(model, TEST, _TEST)
     return {
@@ -325,8 +324,6 @@ def adding_and_order(run: Any, task: str) -> dict[str, Any]:
 
 def reber(run: Any, task: str) -> dict[str, Any]:
     """Trains on 256 strings until all of them, and 256 others, are right."""
-    from zoo.training import ArrayBatches, Monitor
-
     settings = run.settings
     strings = reber_strings(2 * STRINGS, run.seed)
     x, labels, possible = reber_arrays(strings)
@@ -343,13 +340,12 @@ def reber(run: Any, task: str) -> dict[str, Any]:
 
     model = make_model(settings, task, len(REBER), len(REBER))
     train = {name: array[:STRINGS] for name, array in x.items()}
-    batches = ArrayBatches(
-        (train, labels[:STRINGS], weights[:STRINGS]), NETS[task].batch_size, run.seed
-    )
+    train = train, labels[:STRINGS], weights[:STRINGS]
+    batches = zoo.training.ArrayBatches(train, NETS[task].batch_size, run.seed)
     loss = "sparse_categorical_crossentropy"
     # As many sequences as the other tasks see.
     epochs = max(1, settings.epochs * settings.sequences // STRINGS)
-    monitor = Monitor("right", "max", goal=1.0)
+    monitor = zoo.training.Monitor("right", "max", goal=1.0)
     share = run.fit(model, batches, loss, validate, monitor, epochs=epochs, name=task)
     train_right, test_right = right(model)
     return {

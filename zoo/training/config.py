@@ -92,21 +92,21 @@ def read_configuration(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """Reads a run's `config.json`; refuses one that is damaged or none of zoo's."""
     path = Path(folder, FILE)
     try:
-        configuration = json.loads(path.read_text(encoding="utf-8"))
-        if not (
-            isinstance(configuration["recipe"]["name"], str)
-            and isinstance(configuration["arguments"], dict)
-            and configuration["backend"] in BACKENDS
-            and all(isinstance(text, str) for text in configuration["set"])
-        ):
-            raise TypeError("a value of another type")
+        found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigurationError(
             f"{folder} is not the folder of a run: {FILE}: {error.strerror}"
         ) from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise ConfigurationError(f"{path} is damaged: {error!r}") from error
-    return dict(configuration)
+    except ValueError as error:
+        raise ConfigurationError(f"{path} is damaged: {error}") from error
+    match found:
+        case {"recipe": {"name": str()}, "arguments": {}, "set": list(), **rest}:
+            changes = all(isinstance(text, str) for text in found["set"])
+            if changes and rest.get("backend") in BACKENDS:
+                return dict(found)
+    raise ConfigurationError(
+        f"{path} is damaged: a value is missing or of another type"
+    )
 
 
 def to_jsonable(settings: Any) -> Any:
@@ -119,10 +119,10 @@ def to_jsonable(settings: Any) -> Any:
 
 def versions(backend: str) -> dict[str, str | None]:
     """Returns the versions of Python, zoo and the packages that a run depends on."""
-    numbers = {"python": platform.python_version(), "zoo": zoo.__version__}
-    packages = (*_PACKAGES, backend)
-    found: dict[str, str | None] = {**numbers, **dict.fromkeys(packages)}
-    for name in packages:
+    found: dict[str, str | None] = {"python": platform.python_version()}
+    found["zoo"] = zoo.__version__
+    for name in (*_PACKAGES, backend):
+        found[name] = None
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
     return found

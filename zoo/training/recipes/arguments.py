@@ -156,18 +156,21 @@ def _read_run(recipe, folder):
     """The configuration of the run in a folder; chooses its backend."""
     configuration = read_configuration(folder)
     name, backend = configuration["recipe"]["name"], configuration["backend"]
-    chosen = "keras" in sys.modules or os.environ.get("KERAS_BACKEND")
-    problem = None
     if name != recipe.name:
-        problem = f"{folder} holds a run of the recipe {name}. Received: {recipe.name}"
-    elif str(configuration.get("command")).startswith("zoo.train("):
-        problem = f"the text of the run in {folder} came from a Python program: call "
-        problem += "zoo.train again with the same arguments"
-    elif chosen and configured_backend() != backend:
-        problem = f"the run in {folder} began under {backend}: resume it with "
-        problem += f"KERAS_BACKEND={backend}. Received: {configured_backend()}"
-    if problem:
-        raise ConfigurationError(problem)
+        raise ConfigurationError(
+            f"{folder} holds a run of the recipe {name}. Received: {recipe.name}"
+        )
+    if str(configuration.get("command")).startswith("zoo.train("):
+        raise ConfigurationError(
+            f"the text of the run in {folder} came from a Python program: call "
+            "zoo.train again with the same arguments"
+        )
+    chosen = "keras" in sys.modules or os.environ.get("KERAS_BACKEND")
+    if chosen and configured_backend() != backend:
+        raise ConfigurationError(
+            f"the run in {folder} began under {backend}: resume it with "
+            f"KERAS_BACKEND={backend}. Received: {configured_backend()}"
+        )
     os.environ["KERAS_BACKEND"] = backend
     return configuration
 

@@ -50,33 +50,27 @@ class TranslationData:
         scale, text = run.settings, run.text
         self.card: dict[str, Any] = {}
         self.languages = scale.source, scale.target
+        repeats, known = dict(scale.corpora), data.list_corpora()
         if text is not None:
-            self.languages = text.languages
-            self.pairs, valid = [(text.train, 1)], {"valid": text.valid}
+            self.languages, train = text.languages, {"train": text.train}
+            valid = {"valid": text.valid}
             tests = valid if text.test is None else {"test": text.test}
-        elif scale.corpora:
-            train, valid, tests = self._load(scale)
-            self.pairs = [(train[name], repeats) for name, repeats in scale.corpora]
+        elif repeats:
+            self.card = of_corpora(*(known[name] for name in repeats))
+            load = partial(data.load, allow_newer=scale.allow_newer)
+            train, valid, tests = (
+                {name: load(name, *self.languages, split) for name in repeats}
+                for split in ("train", "valid", "test")
+            )
         else:
-            sets = [
-                Pairs("generated", "", "", "", *reversal_pairs(count, run.seed + part))
-                for part, count in enumerate((scale.pairs, 200, 200))
-            ]
-            self.pairs = [(sets[0], 1)]
-            valid, tests = ({"generated": pairs} for pairs in sets[1:])
+            train, valid, tests = (
+                {"generated": Pairs("", "", "", "", *reversal_pairs(n, run.seed + i))}
+                for i, n in enumerate((scale.pairs, 200, 200))
+            )
+        self.pairs = [(pairs, repeats.get(name, 1)) for name, pairs in train.items()]
         self.validation, self.tests = (
             {name: (x.sources[:n], x.references[:n]) for name, x in parts.items()}
             for parts, n in ((valid, VALIDATION_SENTENCES), (tests, None))
-        )
-
-    def _load(self, scale):
-        """Train, validation and test `Pairs` of the corpora, by name."""
-        known, names = data.list_corpora(), [name for name, _ in scale.corpora]
-        self.card = of_corpora(*(known[name] for name in names))
-        load = partial(data.load, allow_newer=scale.allow_newer)
-        return (
-            {name: load(name, *self.languages, split) for name in names}
-            for split in ("train", "valid", "test")
         )
 
     def encode(self, preprocessor: Any, longest: int) -> tuple[Any, Any, int]:
