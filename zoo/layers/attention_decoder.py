@@ -63,10 +63,11 @@ class DecoderCell(MemoryLayer):
         new_states: list[Tensor] = []
         own = (cell.call if isinstance(cell, ZooCell) else cell for cell in self.cells)
         x = join(*(ops.cast(part, self.compute_dtype) for part in parts))
-        for step, state in zip(steps or own, self.split_states(states), strict=True):
+        left = iter(states)
+        for step, count in zip(steps or own, self.counts, strict=True):
             if training and self.dropout:
                 x = self.drop(x, training=True)
-            x, state = step(x, state)
+            x, state = step(x, list(itertools.islice(left, count)))
             new_states += as_list(state)
         return x, new_states
 
@@ -96,11 +97,6 @@ class DecoderCell(MemoryLayer):
         if alone:
             return context, weights
         return flatten_leading(context), flatten_leading(weights)
-
-    def split_states(self, states: list[Tensor]) -> list[list[Tensor]]:
-        """Each cell's own states, from the flat list's front."""
-        left = iter(states)
-        return [list(itertools.islice(left, count)) for count in self.counts]
 
 
 class Decoder(MemoryLayer):

@@ -67,12 +67,7 @@ class ContextCell(DecoderCell):
     kernel_initializer: Initializer = "glorot_uniform"
 
     def setup(self) -> None:
-        self.output_size = self.cell.output_size
-
-    @property
-    def cells(self) -> list[Any]:  # type: ignore[override]
-        """The cell, in a list."""
-        return [self.cell]
+        self.output_size, self.cells = self.cell.output_size, [self.cell]
 
     def build(self, inputs_shape: Shape, memory_shape: Shape) -> None:
         self.fed_size = memory_shape[-1]

@@ -90,19 +90,6 @@ class Backbone(Configured, Presets, keras_hub.models.Backbone):
             options["kernel_initializer"] = self.initializer()
         return keras.layers.Dense(units, **self.named(name), **options)
 
-    def embedding(
-        self,
-        count: int,
-        size: int,
-        name: str,
-        initializer: Any,
-        cls: Any = keras.layers.Embedding,
-        **options: Any,
-    ) -> keras.layers.Embedding:
-        """Word vectors in the backbone's dtype."""
-        options["embeddings_initializer"] = initializer
-        return cls(count, size, **self.named(name), **options)
-
     def uniform(self) -> keras.initializers.Initializer:
         """A new U(-r, r), of the argument `initializer_range`."""
         limit = self.initializer_range

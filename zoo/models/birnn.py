@@ -87,7 +87,18 @@ class BiRNN(Backbone):
             )
         self.supports_masking = True
         names = ("forward", "backward") if both else (self.direction,)
-        self.chains = [self._cell(name) for name in names]
+        options = {"unit_forget_bias": False} if self.cell == "lstm" else {}
+        self.chains = [
+            CELLS[self.cell](
+                self.hidden_dim,
+                kernel_initializer=self.uniform(),
+                recurrent_initializer=self.uniform(),
+                bias_initializer=self.uniform(),
+                **self.named(name),
+                **options,
+            )
+            for name in names
+        ]
         self.drop = keras.layers.Dropout(self.dropout, dtype=self.dtype_policy)
         self.output_layer = self.dense(
             self.output_dim,
@@ -96,17 +107,6 @@ class BiRNN(Backbone):
             bias_initializer=self.uniform(),
         )
         self.build((None, None, self.input_dim))
-
-    def _cell(self, name):
-        options = {"unit_forget_bias": False} if self.cell == "lstm" else {}
-        return CELLS[self.cell](
-            self.hidden_dim,
-            kernel_initializer=self.uniform(),
-            recurrent_initializer=self.uniform(),
-            bias_initializer=self.uniform(),
-            **self.named(name),
-            **options,
-        )
 
     def parts(self) -> Any:
         width = len(self.chains) * self.hidden_dim
@@ -125,18 +125,15 @@ class BiRNN(Backbone):
         """The states that y_t is read from, `(B, T, chains * hidden_dim)`."""
         frames = ops.cast(inputs, self.compute_dtype)
         frames = self.drop(frames, training=training)
+        shape = (ops.shape(frames)[0], self.hidden_dim)
+        first = [ops.full(shape, self.initial_state, dtype=frames.dtype)]
+        first = 2 * first if self.cell == "lstm" else first
         outputs = []
         for cell in self.chains:
             backward = cell.name == "backward"
-            first = self._first_states(frames)
             states, _ = run_cell(cell, frames, first, mask, backward, training)
             outputs.append(self._delayed(states, mask, backward))
         return ops.concatenate(outputs, axis=-1)
-
-    def _first_states(self, frames):
-        shape = (ops.shape(frames)[0], self.hidden_dim)
-        first = ops.full(shape, self.initial_state, dtype=frames.dtype)
-        return [first, first] if self.cell == "lstm" else [first]
 
     def _delayed(self, states, mask, backward):
         if not self.delay:
@@ -154,9 +151,6 @@ class BiRNN(Backbone):
 
     def compute_output_shape(self, inputs_shape: Shape) -> Any:
         return (*inputs_shape[:2], self.output_dim)
-
-    def compute_mask(self, inputs: Tensor, previous_mask: Tensor | None = None) -> Any:
-        return previous_mask
 
 
 @keras.saving.register_keras_serializable(package="zoo")
@@ -225,11 +219,12 @@ class BiRNNWords(Backbone):
         if self.window % 2 == 0:
             raise ValueError(f"`window` must be odd. Received: window={self.window}")
         self.seed_generator = keras.random.SeedGenerator()
-        self.token_embedding = self.embedding(
-            self.vocabulary_size, self.embedding_dim, "words", self.uniform()
-        )
-        self.character_embedding = self.embedding(
-            self.character_size, self.character_dim, "characters", self.uniform()
+        self.token_embedding, self.character_embedding = (
+            keras.layers.Embedding(*sizes, self.uniform(), **self.named(name))
+            for name, *sizes in (
+                ("words", self.vocabulary_size, self.embedding_dim),
+                ("characters", self.character_size, self.character_dim),
+            )
         )
         self.convolution = self.dense(self.filters, "convolution")
         self.birnn = BiRNN(

@@ -24,8 +24,9 @@ class RecurrentBackbone(Backbone):
 
     def make_layers(self, vectors: Any, matrices: Any) -> None:
         """Makes them, drawn by an initializer each, and dropout."""
-        self.token_embedding = self.embedding(
-            self.vocabulary_size, self.embedding_dim, "token_embedding", vectors
+        sizes = self.vocabulary_size, self.embedding_dim
+        self.token_embedding = keras.layers.Embedding(
+            *sizes, vectors, **self.named("token_embedding")
         )
         sizes = self.hidden_dim, self.num_layers
         options = {"dropout": self.dropout, "kernel_initializer": matrices}

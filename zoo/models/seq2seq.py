@@ -145,16 +145,17 @@ class Seq2SeqBackbone(Backbone):
             )
         # The source's first: Keras tells layers of one class apart by their order.
         if source and tie != "all":
-            self.source_embedding = self.embedding(
-                self.vocabulary_size, size, "source_embedding", initializer()
+            name = self.named("source_embedding")
+            self.source_embedding = keras.layers.Embedding(
+                self.vocabulary_size, size, initializer(), **name
             )
             self.source_embedding.build((None, None))
-        tied: dict[str, Any] = {}
+        cls, options = keras.layers.Embedding, self.named("target_embedding")
         if tie:
-            tied["cls"] = keras.layers.ReversibleEmbedding
-            tied["reverse_dtype"] = self.compute_dtype
-        self.token_embedding = self.embedding(
-            self.target_size, size, "target_embedding", initializer(), **tied
+            cls = keras.layers.ReversibleEmbedding
+            options["reverse_dtype"] = self.compute_dtype
+        self.token_embedding = cls(
+            self.target_size, size, embeddings_initializer=initializer(), **options
         )
         self.token_embedding.build((None, None))
         if tie == "all":

@@ -159,10 +159,6 @@ class ShowAttendTell(Seq2SeqBackbone):
         self.output_layer = self.dense(self.target_size, "L_o")
         self.build(None)
 
-    def build(self, input_shape: Shape | None = None) -> None:
-        self._build_image_encoder()
-        super().build(input_shape)
-
     def parts(self) -> Any:
         m, n, d = self.embedding_dim, self.hidden_dim, self.annotation_dim
         return [
@@ -174,7 +170,7 @@ class ShowAttendTell(Seq2SeqBackbone):
             (self.output_layer, m),
         ]
 
-    def _build_image_encoder(self):
+    def build(self, input_shape: Shape | None = None) -> None:
         shape = (None, *self.image_shape)
         if not self.encoder.built:
             self.encoder.build(shape)
@@ -187,6 +183,7 @@ class ShowAttendTell(Seq2SeqBackbone):
             )
         self.grid: tuple[int, int] = grid[1:3]
         self.places = grid[1] * grid[2]
+        super().build(input_shape)
 
     # === The contract ===
     source_name = "images"
