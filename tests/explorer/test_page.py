@@ -1,13 +1,10 @@
 """The explorer's page by real clicks and keys, in headless Chromium."""
 
-import json
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.explorer.node import CHROMIUM, EXPLORER, need_node
+from tests.explorer.node import build, run_browser
 from tests.serving.conftest import needs_tensorflow
 from zoo.cli import main
 from zoo.cli.export import EXPLORED
@@ -18,18 +15,7 @@ pytestmark = pytest.mark.long
 
 def visit(folder, downloads):
     """Runs every check of explorer/tests/page.mjs; returns what it reports."""
-    node = need_node()
-    if CHROMIUM is None:
-        pytest.skip("needs Chromium or Chrome")
-    done = subprocess.run(
-        [node, "tests/page.mjs", folder, downloads],
-        cwd=EXPLORER,
-        env={**os.environ, "CHROMIUM": CHROMIUM},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    report = json.loads(done.stdout)
+    report = run_browser("page.mjs", folder, downloads)
     failed = {name: error for name, error in report["checks"].items() if error}
     assert not failed, "\n".join(f"{name}: {error}" for name, error in failed.items())
     assert report["problems"] == []
@@ -38,11 +24,7 @@ def visit(folder, downloads):
 
 @pytest.mark.backend_free
 def test_the_page_with_an_engine_that_knows_a_dictionary(tmp_path, capsys):
-    node = need_node()
-    command = [node, "node_modules/vite/bin/vite.js", "build"]
-    command += ["--config", "tests/fake.config.ts", "--outDir", tmp_path / "page"]
-    done = subprocess.run(command, cwd=EXPLORER, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    build(tmp_path / "page", "--config", "tests/fake.config.ts")
     visit(tmp_path / "page", tmp_path / "saved")
     # What the page saves, Python reads and draws.
     saved = tmp_path / "saved" / "luong_local.json"

@@ -1,14 +1,12 @@
 """The page's tokenizer and search, in TypeScript, against Python's."""
 
 import json
-import os
 import random
-import subprocess
 
 import numpy as np
 import pytest
 
-from tests.explorer.node import EXPLORER, need_node
+from tests.explorer.node import EXPLORER, run_node
 from zoo.decoding.beam_state import LOW, candidates, extend, step
 from zoo.presets import find
 from zoo.serving.runtime.arrays import ArraySearch, log_sum_exp
@@ -212,32 +210,20 @@ def searched(table, model, source, given):
     }
 
 
-def failed(file):
-    """The failures of a file of the page's tests, with their messages."""
-    return [
-        (test["fullName"], test["failureMessages"])
-        for test in file["assertionResults"]
-        if test["status"] == "failed"
-    ]
-
-
 def test_the_page_s_own_tests_pass(reference):
     """`npm test`, with Python's answers: none of them is skipped."""
-    node = need_node()
-    command = [node, "node_modules/vitest/vitest.mjs", "run", "--reporter=json"]
-    environment = {**os.environ, "ZOO_REFERENCE": str(reference)}
-    done = subprocess.run(
-        command, cwd=EXPLORER, env=environment, capture_output=True, text=True
-    )
+    command = ["node_modules/vitest/vitest.mjs", "run", "--reporter=json"]
+    done = run_node(*command, check=False, ZOO_REFERENCE=str(reference))
     assert done.stdout, done.stderr[-4000:]
     report = json.loads(done.stdout)
     failures = [
-        (file["name"], file["message"], *failed(file))
+        (test["fullName"], test["failureMessages"])
         for file in report["testResults"]
-        if file["status"] != "passed"
+        for test in file["assertionResults"]
+        if test["status"] == "failed"
     ]
     assert not failures, failures
-    # What no test has caught ends it with another code.
+    # A file that fails as a whole, or what no test has caught, ends it otherwise.
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
     assert report["numPassedTests"] >= 3
     assert report["numPendingTests"] == 0

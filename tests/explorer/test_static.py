@@ -2,11 +2,10 @@
 
 import gzip
 import re
-import subprocess
 
 import pytest
 
-from tests.explorer.node import EXPLORER, need_node
+from tests.explorer.node import build
 from zoo.explorer.folder import STATIC
 
 pytestmark = pytest.mark.backend_free
@@ -21,10 +20,7 @@ def contents(folder):
 
 
 def test_the_build_is_that_of_the_source(tmp_path):
-    node = need_node()
-    command = [node, "node_modules/vite/bin/vite.js", "build", "--outDir", tmp_path]
-    done = subprocess.run(command, cwd=EXPLORER, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    build(tmp_path)
     built, kept = contents(tmp_path), contents(STATIC)
     assert sorted(built) == sorted(kept)
     assert not [path for path in built if built[path] != kept[path]], "make explorer"
