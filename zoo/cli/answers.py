@@ -28,26 +28,6 @@ from zoo.cli.texts import (
     run_texts,
 )
 
-# Arguments of `translate`, beside those of a search.
-_CONSTRAINTS = (
-    option("--prefix TEXT", "beginning of each translation"),
-    option(
-        "--ban PIECE",
-        "piece or word of the vocabulary to avoid; may be repeated",
-        dest="banned",
-        action="append",
-    ),
-    option(
-        "--replace-unknown",
-        "replace each <unk> by the source word with the highest attention",
-        default=None,
-    ),
-    option(
-        "--no-repeat-ngram-size N",
-        "no N pieces in a row twice in a translation",
-        count,
-    ),
-)
 _N_BEST = option(
     "--n-best N",
     "results each; more than 1 are printed as 'line number from 0 ||| text ||| score'",
@@ -63,7 +43,6 @@ _N_BEST = option(
     ENGINE,
     _N_BEST,
     option("--alignments", "draw the attention weights under each translation"),
-    *_CONSTRAINTS,
     *SEARCH,
 )
 def translate(arguments: argparse.Namespace) -> None:
@@ -71,7 +50,7 @@ def translate(arguments: argparse.Namespace) -> None:
     check_texts(arguments)
     model = load_translator(arguments)
     drawn = arguments.alignments or in_terminal(arguments)
-    options = given(arguments, [*SEARCH, *_CONSTRAINTS])
+    options = given(arguments, SEARCH)
     n_best = options["n_best"] = arguments.n_best
     if drawn:
         from zoo.decoding import format_alignment
