@@ -19,7 +19,6 @@ from zoo.decoding.compiled import (
     traced,
 )
 from zoo.decoding.search import Search
-from zoo.layers.functional import values_of
 
 # The width of a block is a multiple of this: XLA finds maxima of 48 values three times
 # as fast as those of 32 or 34.
@@ -128,7 +127,6 @@ class BeamSearch(Search):
     ops = ops
     top_k = staticmethod(top_k)
     map_structure = staticmethod(tree.map_structure)
-    values_of = staticmethod(values_of)
 
     def find(
         self,

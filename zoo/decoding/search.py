@@ -38,8 +38,6 @@ class Search:
     top_k: Callable[[Tensor, int], tuple[Tensor, Tensor]]  # see `beam.top_k`
     # Applies a function to each array of a model's state.
     map_structure: Callable[[Callable[..., Any], Any], Any]
-    # An array's values as NumPy's, or None while a graph is traced.
-    values_of: Callable[[Tensor], Any]
     find: Callable[..., Any]
     _run: Callable[..., BeamState]
 
@@ -139,14 +137,15 @@ class Search:
 
     def _steps(self, source_ids, limits):
         """Returns the width of the result."""
-        if limits is None and source_ids.shape[1] is not None:
+        try:
+            if limits is not None:
+                return max(int(self.ops.max(limits)), 1)
             return max(longest_translation(source_ids.shape[1]), self.min_length)
-        if limits is None or (values := self.values_of(limits)) is None:
+        except TypeError as error:  # a graph is traced, of whatever sizes or values
             raise ValueError(
                 "`steps` must be given where the lengths are not known. Received: "
                 f"source_ids {tuple(source_ids.shape)}, steps=None"
-            )
-        return int(values.max(initial=1))
+            ) from error
 
     def _constants(self, source_ids, limits, steps, penalties):
         """Returns the `SearchConstants` without memory and prefix."""
@@ -197,7 +196,7 @@ class Search:
         done_ids, done = beam.done_ids + 0, beam.done + 0  # copies
         advance = self._stepper(model, beam, constants)
         for _ in range(steps):
-            live = self.values_of(beam.live).max(axis=1) > LOW / 2
+            live = np.array(self.ops.max(beam.live, axis=1).tolist()) > LOW / 2
             if not live.any():
                 break
             kept = height(int(live.sum()), len(live))

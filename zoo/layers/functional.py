@@ -10,14 +10,6 @@ from keras import ops
 from zoo.backend import Tensor
 
 
-def values_of(tensor: Tensor) -> Any:
-    """A tensor's values as a NumPy array, None while a graph is traced."""
-    try:
-        return ops.convert_to_numpy(tensor)
-    except Exception:  # each backend's tracer has an error class of its own
-        return None
-
-
 def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     """Softmax over the last axis where `mask` is true; 0 elsewhere, never NaN."""
     dtype = scores.dtype

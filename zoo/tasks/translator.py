@@ -9,7 +9,7 @@ from keras import ops
 from zoo.backend import Tensor
 from zoo.decoding.beam import KerasDecoder
 from zoo.decoding.translating import Translating
-from zoo.ids import PAD_ID, START_ID
+from zoo.ids import PAD_ID
 from zoo.models.bahdanau import Bahdanau, RNNencdec
 from zoo.models.cho import RNNEncoderDecoder
 from zoo.models.lstmn import LSTMNEncoderDecoder
@@ -114,8 +114,8 @@ class Translator(Generating, Translating, Seq2SeqTask, keras_hub.models.Seq2SeqL
         """One batch of `generate`, by the sampler that `compile` was given.
 
         Args:
-            inputs: dict of `source_ids` (B, S) and, where a length is wanted,
-                `target_ids` (B, T): the start token, then 0.
+            inputs: dict of `source_ids` (B, S) and `target_ids` (B, T): the start
+                token, then 0.
             stop_token_ids: ids that end a sentence; None for none.
 
         Returns:
@@ -123,13 +123,7 @@ class Translator(Generating, Translating, Seq2SeqTask, keras_hub.models.Seq2SeqL
         """
         backbone = self.backbone
         memory = backbone.encode(inputs["source_ids"])
-        prompt = inputs.get("target_ids")
-        if prompt is None:
-            batch = ops.shape(inputs["source_ids"])[0]
-            length = self.preprocessor.target_length
-            first = ops.arange(length, dtype="int32") == 0
-            prompt = ops.tile(ops.where(first, START_ID, PAD_ID)[None], (batch, 1))
-        prompt = ops.cast(prompt, "int32")
+        prompt = ops.cast(inputs["target_ids"], "int32")
         state = backbone.start_for(memory, ops.shape(prompt)[1])
         token_ids, counts = self.sample(
             lambda last, state: backbone.step(last, state, memory)[:2],

@@ -112,18 +112,18 @@ class TranslatorPreprocessor(TranslationText, keras_hub.models.Seq2SeqLMPreproce
 
         Args:
             x: a list of str, or `{"source": ...}` with one.
-            sequence_length: `generate`'s `max_length`, if any.
+            sequence_length: `generate`'s `max_length`. Default: `target_length`.
 
         Returns:
             `{"source_ids": int32 (B, S)}`, S the longest row's length bucket, at most
-            `source_length`; with a `sequence_length` also `"target_ids"`
-            `(B, sequence_length)`: the start token, then padding.
+            `source_length`, and `"target_ids"` `(B, sequence_length)`: the start token,
+            then padding.
         """
         rows = self.encode(x["source"] if isinstance(x, dict) else x)
         width = min(bucket(max(map(len, rows), default=0)), self.source_length)
+        length = self.target_length if sequence_length is None else sequence_length
         outputs = {"source_ids": pad_rows(rows, width)}
-        if sequence_length is not None:
-            outputs["target_ids"] = pad_rows([[START_ID]] * len(rows), sequence_length)
+        outputs["target_ids"] = pad_rows([[START_ID]] * len(rows), length)
         return keras.tree.map_structure(keras.ops.convert_to_tensor, outputs)
 
     def generate_postprocess(self, x: dict[str, Tensor]) -> list[str]:

@@ -166,7 +166,6 @@ class ArraySearch(Search):
     ops = _OPS
     top_k = staticmethod(top_k)
     map_structure = staticmethod(map_structure)
-    values_of = staticmethod(np.asarray)
 
     def find(
         self,
