@@ -71,15 +71,9 @@ def is_export(name: str) -> bool:
 
 
 def load_task(name: str, arguments: argparse.Namespace, task: str) -> Any:
-    """Loads a preset for a command, checking all it can before importing Keras.
+    """Loads a preset or an export, checking all it can before importing Keras.
 
-    Args:
-        name: what `zoo.load` accepts, or the folder of an export.
-        arguments: the command's, with `engine` and `backend`.
-        task: the required task, as in cards.
-
-    Raises:
-        BadInput: if the preset does something else, or another backend already runs.
+    `arguments` are a command's, with `engine` and `backend`; `task` is as in cards.
     """
     engine = getattr(arguments, "engine", "keras")
     if engine != "keras":

@@ -8,9 +8,14 @@ from keras import ops
 
 from zoo.backend import Tensor
 from zoo.explorer import what_if
-from zoo.serving.export.graph_export import Function, Spec, TranslatorFunctions
 from zoo.serving.export.manifest import check_export, write_manifest
-from zoo.serving.export.onnx_export import every_graph, write_graphs
+from zoo.serving.export.onnx_export import (
+    Function,
+    Spec,
+    TranslatorFunctions,
+    every_graph,
+    write_graphs,
+)
 
 _SMALL = 1024  # weights with fewer values stay float32
 

@@ -192,9 +192,8 @@ class Client:
         for attempt in itertools.count():
             wait = _FIRST_WAIT * 2**attempt
             try:
-                rest = deadline - time.monotonic()
-                asked = self.model, signature, inputs
-                outputs = self._transport.predict(*asked, rest)
+                left = deadline - time.monotonic()
+                outputs = self._transport.predict(self.model, signature, inputs, left)
                 return check_outputs(outputs, expected, size)
             except (ValueError, OverflowError) as error:  # of what was answered
                 raise ServingError("INTERNAL", f"{self.address}: {error}") from None

@@ -5,9 +5,8 @@ import pytest
 from tests.serving.conftest import needs_tensorflow
 from zoo.models import LuongTranslator
 from zoo.serving import export_onnx
-from zoo.serving.export.graph_export import Function
 from zoo.serving.export.manifest import read_version
-from zoo.serving.export.onnx_export import write_graphs
+from zoo.serving.export.onnx_export import Function, write_graphs
 from zoo.serving.runtime import onnx as runtime
 
 TEXTS = ["a brown dog", "the old man sits down", "", "dog"]

@@ -46,17 +46,11 @@ def newest(path: StrPath) -> Path:
 
 
 def write_version(path: StrPath, write: Callable[[Path], object]) -> Path:
-    """Writes the next version of an exported model.
+    """Writes the next version of an exported model, `path/N`, and returns its folder.
 
-    The folder appears under its name when it is complete, so that a server that watches
-    `path` never sees half a model.
-
-    Args:
-        path: the model's folder, created if missing.
-        write: function that writes the version into the empty folder that it is given.
-
-    Returns:
-        The version's folder, `path/N`: N is 1, or one more than the highest version.
+    `write` fills an empty folder, which appears under its name when it is complete, so
+    that a server that watches `path` never sees half a model. N is 1, or one more than
+    the highest version.
     """
     path = Path(path)
     path.mkdir(parents=True, exist_ok=True)
@@ -72,14 +66,7 @@ def write_version(path: StrPath, write: Callable[[Path], object]) -> Path:
 
 # === What an export needs ===
 def check_export(task: Any, form: str) -> None:
-    """Checks that a task can be exported, here.
-
-    Raises:
-        TypeError: for what is no task.
-        ValueError: without a preprocessor.
-        ImportError: if a package is missing; the message names the extra.
-        RuntimeError: under another backend than TensorFlow, if that writes it.
-    """
+    """Raises an error of `export_savedmodel` for a task that cannot be exported."""
     # They import NumPy.
     from zoo.serving.protocol import SIGNATURES, need_packages
     from zoo.text.translation_arrays import needed_preprocessor

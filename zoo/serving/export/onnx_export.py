@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import keras
+import numpy as np
 from keras import tree
 
+from zoo.backend import Tensor
 from zoo.files import StrPath
-from zoo.serving.export.graph_export import KINDS, Function, Spec
 from zoo.serving.export.manifest import (
     check_export,
     check_weights,
     describe_task,
+    translator_settings,
     write_manifest,
     write_version,
 )
@@ -27,6 +30,15 @@ _OPTIMIZERS = (
     "IdentityOptimizer",
     "BackToBackOptimizer",
 )
+Spec = tuple[str, tuple[Any, ...], str]  # name; sizes, a letter if dynamic; dtype
+
+
+class Function(NamedTuple):
+    """A function of tensors that becomes a graph."""
+
+    function: Callable[..., Any]
+    inputs: Sequence[Spec]  # of its arguments
+    outputs: Sequence[str]  # the names of the result's leaves
 
 
 def export_onnx(
@@ -73,13 +85,13 @@ def export_onnx(
         ```
     """
     check_export(task, "onnx")
-    if task.task_name not in KINDS:
+    if task.task_name not in _KINDS:
         raise TypeError(
-            f"ONNX graphs are of models for the tasks {[*KINDS]}; a SavedModel can be "
+            f"ONNX graphs are of models for the tasks {[*_KINDS]}; a SavedModel can be "
             f"of any. Received: {type(task).__name__}"
         )
     check_weights(task, quantize)
-    name, model = Path(path).name, KINDS[task.task_name](task)
+    name, model = Path(path).name, _KINDS[task.task_name](task)
 
     def write(part):
         graphs = write_graphs(model.functions(), part, quantize)
@@ -95,17 +107,126 @@ def export_onnx(
     return write_version(path, write)
 
 
+# === Tasks ===
+def _specs_of(name, found, letters):
+    """Returns the specs of a structure's leaves, which are name.0, name.1, ….
+
+    `found` is the structure, then for each letter one in which that size is another.
+    """
+    specs = []
+    for place, leaves in enumerate(zip(*map(tree.flatten, found), strict=True)):
+        first, *others = leaves
+        shape: list[Any] = list(first.shape)
+        for letter, other in zip(letters, others, strict=True):
+            for axis, size in enumerate(other.shape):
+                shape[axis] = letter if size != first.shape[axis] else shape[axis]
+        dtype = keras.backend.standardize_dtype(first.dtype)
+        specs.append((f"{name}.{place}", tuple(shape), dtype))
+    return specs
+
+
+class TranslatorFunctions:
+    """The contract of a `Seq2SeqBackbone` as functions of flat lists of tensors.
+
+    `vocabulary` writes the vocabulary's file, `described` is for the manifest.
+    """
+
+    def __init__(self, task: Any) -> None:
+        self.backbone, self.vocabulary = task.backbone, task.preprocessor.tokenizer
+        self.described: dict[str, Any] = {"settings": translator_settings(task)}
+        sizes = {"": (2, 5, 11), "B": (3, 5, 11), "S": (2, 7, 11), "L": (2, 5, 13)}
+        found = {letter: self.run(*size) for letter, size in sizes.items()}
+        self.memory_like, self.state_like = found[""]
+        self.memory = _specs_of("memory", [found[x][0] for x in sizes], "BSL")
+        self.state = _specs_of("state", [found[x][1] for x in sizes], "RSL")
+
+    def run(self, batch: int, length: int, room: int) -> tuple[Any, Any]:
+        """Returns a memory and a state of these sizes."""
+        memory = self.backbone.encode(np.full((batch, length), 7, "int32"))
+        return memory, self.backbone.start_for(memory, room)
+
+    def functions(self) -> dict[str, Function]:
+        """Name -> `Function`."""
+        names = [spec[0] for spec in self.memory]
+        states = [spec[0] for spec in self.state]
+        source: Spec = ("source_ids", ("B", "S"), "int32")
+        length: Spec = ("length", (), "int32")
+        tokens: Spec = ("token_ids", ("R",), "int32")
+        return {
+            "encode": Function(self.backbone.encode, [source], names),
+            "start": Function(self.start, [length, *self.memory], states),
+            "step": Function(
+                self.step,
+                [tokens, *self.state, *self.memory],
+                ["logits", "weights", *(f"new_{name}" for name in states)],
+            ),
+        }
+
+    def start(self, length: Tensor, *memory: Tensor) -> Any:
+        """`start_for` of flat arguments."""
+        memory = tree.pack_sequence_as(self.memory_like, memory)
+        return self.backbone.start_for(memory, length)
+
+    def step(self, token_ids: Tensor, *leaves: Tensor) -> Any:
+        """The backbone's `step` of flat arguments: logits, weights, state."""
+        logits, state, weights = self.backbone.step(token_ids, *self.packed(leaves))
+        return logits, weights, state
+
+    def packed(self, leaves: Sequence[Tensor]) -> tuple[Any, Any]:
+        """Returns state and memory in the backbone's structures."""
+        count = len(self.state)
+        return (
+            tree.pack_sequence_as(self.state_like, leaves[:count]),
+            tree.pack_sequence_as(self.memory_like, leaves[count:]),
+        )
+
+
+class _Labeller:
+    """The function of a `BiRNNTagger` or `SentimentClassifier`: its logits."""
+
+    def __init__(self, task):
+        self.task, self.backbone = task, task.backbone
+        words: Spec = ("token_ids", ("B", "T"), "int32")
+        if task.task_name == "classify":
+            self.vocabulary, self.inputs = task.preprocessor.tokenizer, [words]
+            settings = {
+                "lowercase": self.vocabulary.lowercase,
+                "classes": self.backbone.classes,
+            }
+        else:
+            self.vocabulary = task.preprocessor
+            length = self.vocabulary.word_length
+            settings = {"word_length": length}
+            self.inputs = [
+                ("word_ids", *words[1:]),
+                ("character_ids", ("B", "T", length), "int32"),
+            ]
+        self.described = {"settings": settings}
+
+    def functions(self):
+        """Name -> `Function`."""
+        return {self.task.task_name: Function(self.label, self.inputs, ["logits"])}
+
+    def label(self, *arrays):
+        names = (name for name, *_ in self.inputs)
+        return self.backbone(dict(zip(names, arrays, strict=True)))
+
+
+_KINDS: dict[str, Any] = {
+    "translate": TranslatorFunctions,
+    "tag": _Labeller,
+    "classify": _Labeller,
+}
+
+
+# === Graphs ===
 def write_graphs(
     functions: Mapping[str, Function], folder: Path, quantize: str | None
 ) -> dict[str, Any]:
     """Writes functions as NAME.onnx, quantized to "int8" if asked.
 
-    Returns:
-        The inputs and outputs of each graph: names, dtypes, and shapes with letters for
-        dynamic sizes.
-
-    Raises:
-        ValueError: if a function has operations that ONNX lacks.
+    Returns each graph's inputs and outputs: names, dtypes, and shapes with letters for
+    dynamic sizes. An operation that ONNX lacks is a ValueError.
     """
     import onnx
 

@@ -24,10 +24,7 @@ Arrays = dict[str, np.ndarray]  # by the names of a graph's tensors
 class OnnxGraph:
     """One ONNX graph, called with and returning arrays by name.
 
-    Args:
-        content: the bytes of its file.
-        described: its inputs and outputs as in the manifest.
-        threads: threads that one operation may use.
+    `content` is its file, `described` its part of the manifest.
     """
 
     def __init__(self, content: bytes, described: dict[str, Any], threads: int) -> None:
@@ -52,14 +49,11 @@ class OnnxGraph:
 
 
 class Graphs:
-    """The contract of `zoo.models.Seq2SeqBackbone` by the graphs of an export.
+    """The contract of `zoo.models.Seq2SeqBackbone` by `encode`, `start` and `step`.
 
     Memory and state are dicts of arrays, by the names of the graphs' tensors. A state
     that grows with what is written (caches, tapes) gets room for a few steps at a time:
     its products and copies take as long as it is wide.
-
-    Args:
-        graphs: `encode`, `start` and `step`.
     """
 
     def __init__(self, graphs: Mapping[str, Any]) -> None:
