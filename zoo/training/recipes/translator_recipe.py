@@ -127,7 +127,7 @@ def translation_recipe(
         several_devices=True,
         card={"task": "translate", **card} if card else {},
         extra_presets=("tatoeba",),
-        user_text=UserText(files, "pairs") if own_text else None,
+        user_text=UserText(files, "pairs", 600_000) if own_text else None,
     )
 
 

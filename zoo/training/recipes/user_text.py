@@ -21,7 +21,6 @@ ENOUGH_PAIRS = 30_000  # below, a translator is narrower than its size says
 FEW_PAIRS = 60_000  # below, dropout is higher: the model sees each pair often
 MAX_PIECES = 100  # of a sentence; longer ones are left out
 PAPER_VOCABULARY = 30_000
-PAIRS_READ = 600_000  # by the `small` translator in all its epochs
 PATIENCE = 8  # epochs without a better score
 
 
@@ -51,7 +50,8 @@ class UserText:
     Attributes:
         files: the files that it takes, in words.
         kind: how they are read, as "pairs"; see `zoo.data.own.read`.
-        sentences: how many the `small` model reads in all its epochs, but for pairs.
+        sentences: how many (of pairs, how many pairs) the `small` model reads in all
+            its epochs.
         widths: arguments of the model that a size multiplies, with the defaults of
             those that `small` doesn't set. They are in the choices' dict `model`, or
             fields of the choices. Of pairs, all of `small`.
@@ -60,7 +60,7 @@ class UserText:
 
     files: str
     kind: str
-    sentences: int = 0
+    sentences: int
     widths: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
@@ -80,7 +80,7 @@ def choose(
     if arguments.train:
         train = [tuple(map(Path, files)) for files in arguments.train]
         others = arguments.valid, arguments.test
-        given = train, *(files and tuple(map(Path, files)) for files in others)
+        given = train, *(files and tuple(Path(f) for f in files) for files in others)
     if given is not None and own is None:
         raise ConfigurationError(f"the recipe {recipe.name} takes no text of your own")
     known = list(recipe.scales) if given is None else scale_names(recipe)
@@ -110,9 +110,9 @@ def choose(
 
 def choices_for_texts(recipe: Any, size: str, text: Any, start: Any = None) -> Any:
     """Returns the choices of a run on a user's own texts, as its `UserText` says."""
-    own = recipe.user_text
-    scale, chosen = _plan(recipe, size, len(text.train), own.sentences, start)
-    fields, changes, model = vars(scale), dict(own.changes), {}
+    scale, chosen = _plan(recipe, size, text, start)
+    own, fields, model = recipe.user_text, vars(scale), {}
+    changes = dict(own.changes)
     small = fields.get("model", fields)
     if start is not None:
         model = config_of_start(recipe, start)
@@ -130,7 +130,7 @@ def choices_for_texts(recipe: Any, size: str, text: Any, start: Any = None) -> A
 def choices_for_pairs(recipe: Any, size: str, text: Any, start: Any = None) -> Any:
     """Returns the choices of a translator's run on a user's own pairs."""
     pairs, (source, target) = len(text.train), text.languages
-    scale, chosen = _plan(recipe, size, pairs, PAIRS_READ, start)
+    scale, chosen = _plan(recipe, size, text, start)
     changes: dict[str, Any] = {
         "source": source,
         "target": target,
@@ -156,7 +156,7 @@ def choices_for_pairs(recipe: Any, size: str, text: Any, start: Any = None) -> A
     return dataclasses.replace(scale, **changes)
 
 
-def _plan(recipe, size, sentences, read, start):
+def _plan(recipe, size, text, start):
     """A scale with epochs and learning rate for a text, and its `Size` if any."""
     if start is None and size not in SIZES:
         return dataclasses.replace(recipe.scales[size], patience=PATIENCE), None
@@ -164,7 +164,8 @@ def _plan(recipe, size, sentences, read, start):
     small = recipe.scales["small"]
     rate = small.optimizer.learning_rate * chosen.rate
     optimizer = dataclasses.replace(small.optimizer, learning_rate=rate)
-    epochs = math.ceil(read * chosen.read / sentences)
+    read = recipe.user_text.sentences * chosen.read
+    epochs = math.ceil(read / len(text.train))
     epochs = min(max(epochs, MIN_EPOCHS), MAX_EPOCHS)
     changes = {"optimizer": optimizer, "epochs": epochs, "patience": PATIENCE}
     return dataclasses.replace(small, **changes), chosen
