@@ -53,10 +53,7 @@ def test_the_report_has_all_there_is(folder):
     results |= {"accuracy": {"sst": {"fine": 0.25}}, "sequences": 300_000}
     (folder / "results.json").write_text(json.dumps(results))
     text = read(folder)
-    assert (
-        "3 epochs, 3 minutes of training. Best validation BLEU, greedy search: 12.25 "
-        "after epoch 2."
-    ) in text
+    assert "3 epochs, 3 minutes of training" in text
     text = text.replace("\n", "")
     rows = [re.findall("<td>(.*?)</td>", row) for row in text.split("<tr>")]
     assert [row for row in rows if len(row) == 4] == [

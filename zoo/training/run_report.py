@@ -38,13 +38,14 @@ def write_report(folder: str | Path) -> Path:
     """
     folder = Path(folder)
     log = read_log(folder / "log.csv")
+    epochs = counted(int(log["epoch"][-1]), "epoch")
     results = _read_results(folder / "results.json")
     environment = jinja2.Environment(
         autoescape=True, finalize=lambda value: printable(str(value))
     )
     text = environment.from_string(_PAGE.read_text(encoding="utf-8")).render(
         title=folder.absolute().name,
-        summary=_summary(log),
+        summary=f"{epochs}, {duration(np.nansum(log.get('seconds', 0)))} of training",
         scores=list(_score_rows(results)),
         curves=_curves(log),
         worst=list(_worst(results)),
@@ -68,19 +69,6 @@ def _read_results(path):
         return dict(json.loads(path.read_bytes())) if path.exists() else {}
     except (ValueError, TypeError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: {error}") from error
-
-
-def _summary(log):
-    text = counted(int(log["epoch"][-1]), "epoch")
-    if "seconds" in log:
-        text += f", {duration(np.nansum(log['seconds']))} of training"
-    if not np.isnan(log.get("val_bleu", [np.nan])).all():
-        best = int(np.nanargmax(log["val_bleu"]))
-        text += (
-            f". Best validation BLEU, greedy search: {log['val_bleu'][best]:.2f} after "
-            f"epoch {log['epoch'][best]:.0f}"
-        )
-    return f"{text}."
 
 
 def _score_rows(results, place=""):
