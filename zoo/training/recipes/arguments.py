@@ -116,8 +116,8 @@ def parse(recipe: Any, argv: Sequence[str]) -> Arguments:
     files = given.get("train")
     if without := [name for name in TEXT if given.get(name) and not files]:
         parser.error(f"{flag(without[0])} needs --train, your own text")
-    if given.get("seed", 0) < 0:
-        parser.error(f"--seed must be 0 or more. Received: {given['seed']}")
+    if (options["seed"] or 0) < 0:
+        parser.error(f"--seed must be 0 or more. Received: {options['seed']}")
     if recipe.several_devices:
         given.setdefault("distribute", "auto")
     scale = given.setdefault("scale", "small" if files else "tiny")
