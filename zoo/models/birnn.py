@@ -5,7 +5,7 @@ from typing import Any, Literal
 import keras
 from keras import ops
 
-from zoo.backend import Shape, Tensor
+from zoo.backend import Tensor
 from zoo.ids import PAD_ID, UNKNOWN_ID
 from zoo.layers.configured import AboveZero, Count, Rate, Size
 from zoo.layers.fast_loops.decoder_loop import run_cell
@@ -148,9 +148,6 @@ class BiRNN(Backbone):
             places = ops.minimum(steps + self.delay, last)
         places = places + ops.zeros((batch, 1), dtype="int32")
         return gather_rows(states, places[..., None])[:, :, 0]
-
-    def compute_output_shape(self, inputs_shape: Shape) -> Any:
-        return (*inputs_shape[:2], self.output_dim)
 
 
 @keras.saving.register_keras_serializable(package="zoo")
