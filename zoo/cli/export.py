@@ -31,6 +31,7 @@ from zoo.cli.presets import (
 from zoo.files import cache_folder
 from zoo.presets import registry
 from zoo.presets.card import digest
+from zoo.serving.export.manifest import newest, read_manifest, versions, write_version
 
 # Format -> the default folder of models in it.
 _FOLDERS = {
@@ -167,9 +168,6 @@ def _served(asked, folder, form):
 
     An exported model's name is served as it is; a preset by an export of its content.
     """
-    from zoo.serving import read_manifest, versions
-    from zoo.serving.export.manifest import newest
-
     names, missing = [], []
     for name in dict.fromkeys(asked):
         served = name
@@ -210,12 +208,12 @@ def explore(arguments: argparse.Namespace) -> int | None:
     from zoo.explorer.folder import static_server, write_folder
 
     names = arguments.preset or EXPLORED
-    folders = {name: find_preset(name, "translate") for name in names}
-    presets = {model_name(*item): item[1] for item in folders.items()}
-    if len(presets) < len(names):
+    cache, models = cache_folder() / "explorer" / zoo.__version__, {}
+    for name in names:
+        folder = find_preset(name, "translate")
+        models[model_name(name, folder)] = folder, cache / digest(folder)[:16] / "1"
+    if len(models) < len(names):
         raise BadInput(f"model names must be unique, received {' '.join(names)}")
-    cache = cache_folder() / "explorer" / zoo.__version__
-    models = {name: (f, cache / digest(f)[:16] / "1") for name, f in presets.items()}
     new = [pair for pair in models.values() if not pair[1].is_dir()]
     if new and needs_process():
         return run_under_tensorflow(arguments.argv)
@@ -239,7 +237,6 @@ def explore(arguments: argparse.Namespace) -> int | None:
 def _export_graphs(folder, graphs):
     """Exports a preset to a version's folder in the cache."""
     from zoo.explorer.graphs import write_model
-    from zoo.serving.export.manifest import write_version
 
     progress(f"exporting {folder} to {graphs}, once")
     task = zoo.load(folder)

@@ -14,6 +14,7 @@ from zoo.cli.common import BadInput, option, progress
 from zoo.files import cache_folder
 from zoo.presets import registry
 from zoo.presets.card import card_of, digest
+from zoo.serving.export.manifest import GRAPH_TASKS, MANIFEST, newest, versions
 
 # Engine without Keras -> the format and options of its export.
 _ENGINES = {
@@ -22,7 +23,6 @@ _ENGINES = {
     "ctranslate2": ["ctranslate2"],
     "ctranslate2-int8": ["ctranslate2", "--quantize", "int8"],
 }
-_EXPORTED = "translate", "tag", "classify"  # the tasks of graphs
 ENGINE = option(
     "--engine",
     "what computes: Keras (the default), or ONNX Runtime or, for a Transformer, "
@@ -51,9 +51,9 @@ def check_runs(form: str, name: str, folder: Path) -> None:
             f"CTranslate2 is for a TransformerTranslator; {name} is a "
             f"{card.architecture}"
         )
-    if card.task not in _EXPORTED:
+    if card.task not in GRAPH_TASKS:
         raise BadInput(
-            f"ONNX, and so Ray, is for {', '.join(_EXPORTED)}; {name} can {card.task}"
+            f"ONNX, and so Ray, is for {', '.join(GRAPH_TASKS)}; {name} can {card.task}"
         )
 
 
@@ -65,8 +65,6 @@ def model_name(name: str, folder: Path) -> str:
 
 def is_export(name: str) -> bool:
     """Returns whether a name is the folder of an export, or of its versions."""
-    from zoo.serving.export.manifest import MANIFEST, newest  # it imports NumPy
-
     return (newest(Path(name).expanduser()) / MANIFEST).is_file()
 
 
@@ -128,8 +126,6 @@ def start_keras(name: str, backend: str | None) -> None:
 
 def _exported(name, engine, task):
     """Returns a preset's export, made in the cache folder once for each content."""
-    from zoo.serving.export.manifest import versions
-
     preset = find_preset(name, task)
     check_runs(_ENGINES[engine][0], name, preset)
     out = cache_folder() / "exports" / engine / digest(preset)[:16]

@@ -339,11 +339,8 @@ def _aligned(row):
 
 
 def _tagged(row):
-    words, tags = _filled(row["words"]), _filled(row["tags"])
-    if len(words) != len(tags):
-        text = f"there are {len(tags)} tags of {len(words)} words"
-        raise ServingError("INTERNAL", text)
-    return list(zip(words, tags, strict=True))
+    pairs = zip(row["words"], row["tags"], strict=True)
+    return [(word, tag) for word, tag in pairs if word]
 
 
 def _filled(strings):

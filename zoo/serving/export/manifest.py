@@ -20,6 +20,7 @@ MANIFEST = "manifest.json"
 TOKENIZER = "vocabulary.spm"
 FORMAT, CTRANSLATE2, SAVEDMODEL = "zoo-onnx", "zoo-ctranslate2", "zoo-savedmodel"
 FORMAT_VERSION = 1
+GRAPH_TASKS = "translate", "tag", "classify"  # those that have ONNX graphs
 # Form of an export -> the extra and the packages that it needs.
 PACKAGES = {
     "savedmodel": ("serving", "tensorflow", "tensorflow_text"),

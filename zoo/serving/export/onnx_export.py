@@ -11,6 +11,7 @@ from keras import tree
 from zoo.backend import Tensor
 from zoo.files import StrPath
 from zoo.serving.export.manifest import (
+    GRAPH_TASKS,
     check_export,
     check_weights,
     describe_task,
@@ -85,13 +86,14 @@ def export_onnx(
         ```
     """
     check_export(task, "onnx")
-    if task.task_name not in _KINDS:
+    if task.task_name not in GRAPH_TASKS:
         raise TypeError(
-            f"ONNX graphs are of models for the tasks {[*_KINDS]}; a SavedModel can be "
-            f"of any. Received: {type(task).__name__}"
+            f"ONNX graphs are of models for the tasks {[*GRAPH_TASKS]}; a SavedModel "
+            f"can be of any. Received: {type(task).__name__}"
         )
     check_weights(task, quantize)
-    name, model = Path(path).name, _KINDS[task.task_name](task)
+    kind = TranslatorFunctions if task.task_name == "translate" else _Labeller
+    name, model = Path(path).name, kind(task)
 
     def write(part):
         graphs = write_graphs(model.functions(), part, quantize)
@@ -210,13 +212,6 @@ class _Labeller:
     def label(self, *arrays):
         names = (name for name, *_ in self.inputs)
         return self.backbone(dict(zip(names, arrays, strict=True)))
-
-
-_KINDS: dict[str, Any] = {
-    "translate": TranslatorFunctions,
-    "tag": _Labeller,
-    "classify": _Labeller,
-}
 
 
 # === Graphs ===
