@@ -30,6 +30,7 @@ class Engine:
 
         self.positions = positions  # of the longest target
         self.pieces = json.loads(files["shared_vocabulary.json"])
+        self.ids = {piece: i for i, piece in enumerate(self.pieces)}
         try:
             self._model = ctranslate2.Translator(
                 "zoo", intra_threads=threads, inter_threads=workers, files=files
@@ -59,19 +60,19 @@ class EngineSearch(Search):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        names = "coverage_penalty", "min_length", "banned_ids", "no_repeat_ngram_size"
-        _refuse(name.removesuffix("_ids") for name in names if getattr(self, name))
+        _refuse(
+            coverage_penalty=self.coverage_penalty,
+            min_length=self.min_length,
+            banned=self.banned_ids,
+            no_repeat_ngram_size=self.no_repeat_ngram_size,
+        )
 
     def find(
         self, model: Engine, source: Any, limits: Any, steps: int, prefix: Any = None
     ) -> Any:
         """See `Search.find`."""
-        _refuse(["prefix"] if prefix is not None else [])
-        if (longest := limits.max()) > model.positions:
-            raise ValueError(
-                f"`max_length` must be at most {model.positions}, for which the model "
-                f"has positions. Received: {longest}"
-            )
+        longest = limits.max() > model.positions
+        _refuse(prefix=prefix is not None, max_length=longest)
         ids = np.zeros((len(limits), self.n_best, steps), "int32")
         scores = np.full(ids.shape[:2], LOW, "float32")
         for limit in sorted(set(limits.tolist())):
@@ -83,7 +84,7 @@ class EngineSearch(Search):
         return ids, scores
 
     def _hypotheses(self, model, sources, limit):
-        """Returns pairs of score and ids for each source, best first."""
+        """Yields pairs of score and ids for each source, best first."""
         patience = _PATIENCE if self.beam_size > 1 else 1
         results = model(
             "translate_batch",
@@ -96,33 +97,22 @@ class EngineSearch(Search):
             return_scores=True,
             return_end_token=True,
         )
-        token_ids = {piece: i for i, piece in enumerate(model.pieces)}
-        log_probs: list[dict[tuple[int, ...], Any]] = [{} for _ in sources]
-        for result, own in zip(results, log_probs, strict=True):
-            for pieces, score in zip(result.hypotheses, result.scores, strict=True):
-                ids = tuple(token_ids[piece] for piece in pieces)
-                if ids[-1] == END_ID:
-                    own[ids] = score * len(ids)  # CTranslate2 divides by the length
-                else:  # at the limit, where it takes the end token
-                    own[(*ids[: limit - 1], END_ID)] = None
-        open_ = [
-            (i, x) for i, own in enumerate(log_probs) for x in own if own[x] is None
-        ]
-        rows = [sources[i] for i, _ in open_], [list(ids[:-1]) for _, ids in open_]
-        for (i, ids), values in zip(open_, model.log_probs(*rows), strict=True):
-            log_probs[i][ids] = float(values.sum())
-        return [
-            sorted(map(self._ranked, own.items()), reverse=True) for own in log_probs
-        ]
-
-    def _ranked(self, hypothesis):
-        """Returns s(Y, X) = log P(Y|X) / lp(Y), and Y."""
-        ids, log_prob = hypothesis
-        return log_prob / length_norm(self, len(ids), self.length_penalty), ids
+        for source, result in zip(sources, results, strict=True):
+            rows = [tuple(model.ids[x] for x in pieces) for pieces in result.hypotheses]
+            pairs = zip(rows, result.scores, strict=True)  # the mean of a row's
+            totals = {row: mean * len(row) for row, mean in pairs if row[-1] == END_ID}
+            # At the limit CTranslate2 stops without the end token, whose score counts.
+            cut = [list(row[: limit - 1]) for row in rows if row not in totals]
+            log_probs = model.log_probs([source] * len(cut), cut)
+            for row, values in zip(cut, log_probs, strict=True):
+                totals[*row, END_ID] = float(values.sum())
+            norms = (length_norm(self, len(row), self.length_penalty) for row in totals)
+            scores = (x / norm for x, norm in zip(totals.values(), norms, strict=True))
+            yield sorted(zip(scores, totals, strict=True), reverse=True)
 
 
-def _refuse(names):
-    if names := list(names):
+def _refuse(**options):
+    if names := [name for name, value in options.items() if value]:
         raise ValueError(
             "CTranslate2 has no equal of some options; Keras and ONNX Runtime have. "
             f"Received: {', '.join(names)}"
