@@ -18,7 +18,7 @@ import keras
 from keras import ops, tree
 
 from zoo.backend import trace
-from zoo.training.fit.checkpoint import get_generator
+from zoo.training.fit.checkpoint import get_generator, set_generator
 
 # Seconds of plain steps per shape before tracing, roughly what tracing costs: shorter
 # runs pay nothing. Steps on other devices are not traced.
@@ -55,7 +55,6 @@ class _Steps:
     def _reset(self, key, off=False):
         self.key, self.off = key, off
         self.seconds: dict[Any, float] = {}  # of a shape's plain steps
-        self.unchecked: dict[Any, tuple[Callable, Callable]] = {}
         self.programs: dict[Any, Callable[..., Any]] = {}
         self.graphs: list[Any] = []  # the CUDA graphs of the programs
 
@@ -69,8 +68,6 @@ class _Steps:
         shape = tuple(None if x is None else (x.shape, x.dtype) for x in flat)
         if shape in self.programs:
             return self._apply(tensors, *self.programs[shape](tensors))
-        if shape in self.unchecked:
-            return self._check(shape, tensors)
         began = time.perf_counter()
         logs = type(self.model).train_step(self.model, data)
         taken = time.perf_counter() - began
@@ -82,7 +79,9 @@ class _Steps:
             self.off = set(logs) != {"loss"} or not _is_plain(self.model)
             if not self.off:
                 with self._refusing():
-                    self.unchecked[shape] = _trace(self.model, data, tensors)
+                    programs = _trace(self.model, data, tensors)
+                    check = functools.partial(self._check, shape, *programs)
+                    self.programs[shape] = check  # at the next batch
         return logs
 
     @contextlib.contextmanager
@@ -99,32 +98,29 @@ class _Steps:
                 stacklevel=4,
             )
 
-    def _check(self, shape, tensors):
-        """Does a plain step, and compares it with the trace."""
+    def _check(self, shape, program, plain, tensors):
+        """Gives the plain step's results, and compares the traced one's with them."""
         import torch
 
-        program, plain = self.unchecked.pop(shape)
-        device, found = tensors[0].device, None
-        with self._refusing():
-            for _ in range(2):  # the second shows whether the first changed a constant
-                with _same_random_numbers(device), torch.no_grad():
-                    found, random_state = program(tensors), get_generator()
-        wanted = plain(tensors)
+        device, before = tensors[0].device, get_generator()
+        wanted, after = plain(tensors), get_generator()
         self.model.zero_grad()  # Keras's last step left its own
-        if found is None:
-            return self._apply(tensors, *wanted)
+        del self.programs[shape]
         with self._refusing():
-            if random_state != get_generator():
+            with _same_random_numbers(device), torch.no_grad():
+                for _ in range(2):  # the second shows if the first changed a constant
+                    set_generator(before)
+                    found = program(tensors)
+                drawn = get_generator()
+            if drawn != after:
                 raise ValueError("the trace draws other random numbers")
             if not all(map(_are_equal, found, wanted)):
                 raise ValueError("the trace gives other gradients")
+            del found  # its memory, too
+            if device.type != "cpu":
+                program = _capture(program, tensors, self.graphs)
             self.programs[shape] = program
-        logs = self._apply(tensors, *wanted)
-        del found, wanted  # their memory, too
-        if device.type != "cpu" and shape in self.programs:
-            with self._refusing():
-                self.programs[shape] = _capture(program, tensors, self.graphs)
-        return logs
+        return wanted
 
     def _apply(self, tensors, loss, *gradients):
         """Does the rest of Keras's step."""
