@@ -132,8 +132,7 @@ def update_weights(optimizer, steps=5):
     for _ in range(steps):
         grads = [ops.convert_to_tensor(rng.normal(size=s), "float32") for s in shapes]
         optimizer.apply(grads, variables)
-    kept = [v for v in optimizer.variables if "norm_" not in v.path]
-    kept = [v for v in kept if "last_rate" not in v.path]
+    kept = [v for v in optimizer.variables if "statistics" not in v.path]
     return [ops.convert_to_numpy(v) for v in [*variables, *kept]]
 
 

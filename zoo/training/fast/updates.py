@@ -12,19 +12,6 @@ from zoo.checks import positive
 from zoo.files import atomic_write
 
 
-def _dense(gradients):
-    """Makes TensorFlow's sparse gradients dense.
-
-    That of an embedding has an entry for each occurrence of a word. Keras's norm, and
-    so its clipping, would take them for different rows.
-    """
-    if keras.backend.backend() != "tensorflow":
-        return list(gradients)
-    import tensorflow as tf
-
-    return [g if g is None else tf.convert_to_tensor(g) for g in gradients]
-
-
 def prepare_optimizer(optimizer: Any) -> Any:
     """Copies an unbuilt optimizer, adding statistics and, under torch, a faster Adam.
 
@@ -44,9 +31,7 @@ def prepare_optimizer(optimizer: Any) -> Any:
 
 @functools.cache
 def _tracked(cls: Any) -> Any:
-    if issubclass(cls, _Tracked):
-        return cls
-    return type(cls.__name__, (_Tracked, cls), {})
+    return cls if issubclass(cls, _Tracked) else type(cls.__name__, (_Tracked, cls), {})
 
 
 class _Tracked:
@@ -55,25 +40,30 @@ class _Tracked:
     built: bool
 
     def build(self, variables):
-        names = ("norm_sum", "norm_max", "norm_count", "last_rate")
-        self.statistics = [self.add_variable((), name=name) for name in names]
+        # Sum, maximum and number of the norms, and the last learning rate.
+        self.statistics = self.add_variable((4,), name="statistics")
         super().build(variables)
 
     def apply(self, grads, trainable_variables=None):
         if not self.built:
             self.build(list(trainable_variables))
-        grads = _dense(grads)
+        if keras.backend.backend() == "tensorflow":
+            import tensorflow as tf
+
+            # A sparse one has a row for each occurrence of a word, and Keras's norm
+            # would take them for different rows.
+            grads = [g if g is None else tf.convert_to_tensor(g) for g in grads]
         flat = [
             ops.reshape(ops.cast(g, "float32"), (-1,)) for g in grads if g is not None
         ]
         # A product is twice as fast as XLA's reductions on a CPU.
         norm = ops.stop_gradient(ops.sqrt(sum(ops.dot(x, x) for x in flat)))
-        total, highest, count, rate = self.statistics
-        total.assign_add(norm)
+        total, highest, count, _ = ops.unstack(self.statistics.value)
         # Not `maximum`: XLA's, on a CPU, passes over NaN.
-        highest.assign(ops.where(norm <= highest.value, highest.value, norm))
-        count.assign_add(1.0)
-        rate.assign(ops.cast(self.learning_rate, "float32"))
+        highest = ops.where(norm <= highest, highest, norm)
+        rate = ops.cast(self.learning_rate, "float32")
+        found = ops.stack([total + norm, highest, count + 1.0, rate])
+        self.statistics.assign(found)
         return super().apply(grads, trainable_variables)
 
 
@@ -87,13 +77,11 @@ def read_statistics(optimizer: Any, reset: bool = True) -> dict[str, float]:
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
     if not isinstance(optimizer, _Tracked) or not optimizer.built:
         return {}
-    total, highest, count, rate = (
-        float(ops.convert_to_numpy(variable)) for variable in optimizer.statistics
-    )
+    total, highest, count, rate = ops.convert_to_numpy(optimizer.statistics).tolist()
     if not count:
         return {}
-    for variable in optimizer.statistics if reset else ():
-        variable.assign(0.0)
+    if reset:
+        optimizer.statistics.assign(ops.zeros(4))
     norms = {"gradient_norm": total / count, "gradient_norm_max": highest}
     return {**norms, "learning_rate": rate}
 
