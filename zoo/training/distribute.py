@@ -96,11 +96,10 @@ class JaxDevices(Distribution):
     device.
     """
 
-    def __init__(self):
-        self.devices = len(keras.distribution.list_devices())
-        if self.devices > 1:
-            engine = keras.distribution.DataParallel(auto_shard_dataset=False)
-            keras.distribution.set_distribution(engine)
+    def __init__(self, devices: int):
+        self.devices = devices
+        engine = keras.distribution.DataParallel(auto_shard_dataset=False)
+        keras.distribution.set_distribution(engine)
 
     @contextlib.contextmanager
     def single_device(self) -> Iterator[None]:
@@ -122,23 +121,27 @@ class TorchProcesses(Distribution):
     seeded by the run's seed, the epoch, the step and the process.
     """
 
-    def __init__(self):
-        self.processes = self.devices = int(os.environ.get("WORLD_SIZE", 1))
-        if self.processes == 1:
-            return
+    def __init__(self, processes: int):
         import torch
         import torch.distributed as dist
 
         gpu = torch.cuda.is_available()
-        if gpu:
-            torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-        if not dist.is_initialized():
-            dist.init_process_group("cpu:gloo,cuda:nccl" if gpu else "gloo")
+        try:
+            if gpu:
+                torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+            if not dist.is_initialized():
+                dist.init_process_group("cpu:gloo,cuda:nccl" if gpu else "gloo")
+        # For wrong addresses, numbers or devices.
+        except (RuntimeError, ValueError, KeyError) as error:
+            raise DistributionError(
+                f"The other processes can't be joined. Received: {error}"
+            ) from error
+        self.processes = self.devices = processes
         self.process = dist.get_rank()
         self._group = dist.new_group(backend="gloo", timeout=WAIT)
 
     def model(self, model: Any) -> Any:
-        return _torch_replica(model) if self.processes > 1 else model
+        return _torch_replica(model)
 
     def mean(self, total: Any, count: Any) -> Any:
         """The whole batch's loss.
@@ -169,11 +172,10 @@ class TorchProcesses(Distribution):
         return values[0]
 
     def stop(self) -> None:
-        if self.processes > 1:
-            import torch.distributed as dist
+        import torch.distributed as dist
 
-            self.wait()
-            dist.destroy_process_group()
+        self.wait()
+        dist.destroy_process_group()
 
 
 def _torch_replica(model):
@@ -209,17 +211,14 @@ def start(mode: str = "auto") -> Distribution:
             f"`mode` must be one of {list(MODES)}. Received: mode={mode!r}"
         )
     backend = keras.backend.backend()
-    engines: Any = {"jax": JaxDevices, "torch": TorchProcesses}
-    engine = Distribution if mode == "none" else engines.get(backend, Distribution)
-    try:
-        distribution = engine()
-    # The engines' errors for wrong addresses, numbers or devices.
-    except (RuntimeError, ValueError, KeyError) as error:
-        raise DistributionError(
-            f"The other processes can't be joined. Received: {error}"
-        ) from error
-    if distribution.devices > 1:
-        return distribution
+    if mode != "none" and backend == "jax":
+        devices = len(keras.distribution.list_devices())
+        if devices > 1:
+            return JaxDevices(devices)
+    if mode != "none" and backend == "torch":
+        processes = int(os.environ.get("WORLD_SIZE", 1))
+        if processes > 1:
+            return TorchProcesses(processes)
     if mode == "data":
         raise DistributionError(
             "Data parallelism needs several devices under JAX, or torchrun and PyTorch "
