@@ -31,8 +31,7 @@ def build(cls: Any, folder: StrPath, kwargs: dict[str, Any]) -> Any:
     """Builds a task or a backbone of the class from the files of a verified folder.
 
     Raises:
-        PresetError: if the files do not make such an object.
-        ValueError: if they do not together with `kwargs`.
+        PresetError: if the files do not make such an object with `kwargs`.
     """
     # zoo's `from_preset` would verify the folder again.
     from_folder = getattr(cls, "_from_folder", cls.from_preset)
@@ -49,14 +48,9 @@ def build(cls: Any, folder: StrPath, kwargs: dict[str, Any]) -> Any:
             model = from_folder(str(Path(folder).absolute()), **kwargs)
     except (*_MISFITS, UserWarning) as error:
         reason = " ".join(str(error).split())
-        if kwargs:  # the files may be fine, and these not
-            given = ", ".join(f"{name}={value!r}" for name, value in kwargs.items())
-            raise ValueError(
-                f"cannot build a {cls.__name__} from the files of {folder} with the "
-                f"arguments {given}: {reason}"
-            ) from error
+        given = "".join(f" with {name}={value!r}" for name, value in kwargs.items())
         raise PresetError(
-            f"the files of {folder} do not make a {cls.__name__}: {reason}"
+            f"the files of {folder} do not make a {cls.__name__}{given}: {reason}"
         ) from error
     _check_finite(model, folder)
     return model

@@ -59,8 +59,9 @@ def load(name: StrPath, **kwargs: Any) -> Any:
         A task of `zoo.models`, such as `zoo.models.LuongTranslator`.
 
     Raises:
-        ValueError: if there is no such preset, or it cannot be loaded with `**kwargs`.
-        PresetError: (a ValueError) if the preset is damaged, altered or not zoo's.
+        ValueError: if there is no such preset.
+        PresetError: (a ValueError) if the preset is damaged, altered or not zoo's, or
+            cannot be loaded with `**kwargs`.
         OSError: if a preset cannot be downloaded.
 
     Example:

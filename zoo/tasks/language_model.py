@@ -86,7 +86,7 @@ class RecurrentCausalLM(Generating, TextTask, keras_hub.models.CausalLM):
             token.
         """
         token_ids = ops.cast(inputs["token_ids"], "int32")
-        token_ids, counts = self.sample(
+        token_ids, counts = self._sample(
             self.next_word,
             token_ids,
             ops.cast(inputs["padding_mask"], "bool"),

@@ -38,7 +38,7 @@ class BiRNNTagger(Tagging, TextTask, keras_hub.models.Task):
     task_name = "tag"
     text_columns = ("words", "tags")
 
-    def vocabulary_sizes(self) -> dict[str, int]:
+    def _vocabulary_sizes(self) -> dict[str, int]:
         if self.preprocessor is None or self.preprocessor.empty:
             return {}
         return self.preprocessor.sizes()

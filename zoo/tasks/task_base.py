@@ -38,22 +38,18 @@ class TextTask(Presets):
         self.preprocessor = preprocessor
         for name, layers in dict(_layers).items():  # before `build`, which ends it
             setattr(self, name, layers)
-        self.check_sizes()
+        self._check_sizes()
         self.build(None)
 
     @classmethod
     def _from_folder(cls, folder: Any, **kwargs: Any) -> Any:
         task = super()._from_folder(folder, **kwargs)
-        task.check_sizes()  # once more: vocabularies are read last of all
+        task._check_sizes()  # once more: vocabularies are read last of all
         return task
 
-    def check_sizes(self) -> None:
-        """A model reads and writes the ids of its vocabularies, no fewer and no more.
-
-        Raises:
-            ValueError: for a backbone of another size.
-        """
-        for name, size in self.vocabulary_sizes().items():
+    def _check_sizes(self) -> None:
+        """Raises a ValueError for a backbone of other sizes than its vocabularies."""
+        for name, size in self._vocabulary_sizes().items():
             received = getattr(self.backbone, name, None)
             if received not in (None, size):
                 raise ValueError(
@@ -62,11 +58,8 @@ class TextTask(Presets):
                     f"Received: {name}={received}"
                 )
 
-    def vocabulary_sizes(self) -> dict[str, int]:
-        """Returns the sizes that the backbone must have, by its attributes' names.
-
-        There are none without a preprocessor, or before a preset's files are read.
-        """
+    def _vocabulary_sizes(self) -> dict[str, int]:
+        """The backbone's sizes by name; none before a preset's files are read."""
         tokenizer = getattr(self.preprocessor, "tokenizer", None)
         if tokenizer is None or tokenizer.empty:
             return {}
@@ -242,7 +235,7 @@ class Generating:
             inputs = plain_texts(inputs)
         return super().generate(inputs, *args, **kwargs)
 
-    def sample(
+    def _sample(
         self,
         step: Callable[[Tensor, Any], tuple[Tensor, Any]],
         prompt: Tensor,
@@ -250,18 +243,10 @@ class Generating:
         state: Any,
         stop_token_ids: list[int] | None,
     ) -> tuple[Tensor, Tensor]:
-        """Continues prompts by the sampler that `compile` was given.
+        """Continues prompts `(B, T)`, whose ids are where `given` is, by the sampler.
 
-        Args:
-            step: function of ids `(B,)` and a state that returns logits and the state.
-            prompt: int `(B, T)`.
-            given: bool `(B, T)`, true where the prompt's ids are.
-            state: before the first step.
-            stop_token_ids: ids that end a text; None for none.
-
-        Returns:
-            Ids `(B, T)`, and which of them are up to a row's first stop token behind
-            its prompt, that one included.
+        Returns ids `(B, T)`, and which of them are up to a row's first stop token
+        behind its prompt, that one included.
         """
 
         def next_token(prompt, state, index):

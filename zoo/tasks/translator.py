@@ -125,7 +125,7 @@ class Translator(Generating, Translating, Seq2SeqTask, keras_hub.models.Seq2SeqL
         memory = backbone.encode(inputs["source_ids"])
         prompt = ops.cast(inputs["target_ids"], "int32")
         state = backbone.start_for(memory, ops.shape(prompt)[1])
-        token_ids, counts = self.sample(
+        token_ids, counts = self._sample(
             lambda last, state: backbone.step(last, state, memory)[:2],
             prompt,
             ops.not_equal(prompt, PAD_ID),
