@@ -184,11 +184,7 @@ def compile_for_training(
 
 
 def _compile_by_shape(model):
-    """Lets TensorFlow compile the training step for each shape of a batch.
-
-    Keras's own training function reads the batch inside the graph, where its shape is
-    unknown: XLA then makes slower code, and loops that can't be unrolled or hoisted.
-    """
+    """Compiles TensorFlow's step by shape: in Keras's own, XLA knows no shapes."""
     import tensorflow as tf
 
     def make_train_function(force=False):

@@ -263,9 +263,8 @@ def _script(module, values, tensors):
 def _capture(program, tensors, graphs):
     """Captures a traced step as a CUDA graph, which is added to `graphs`.
 
-    They share their memory, so results must be used before the next replay. A graph
-    reads the program's constants where they are: what is returned keeps the program.
-    While one is captured, no other thread may wait for the GPU.
+    They share their memory, so results must be used before the next replay. While one
+    is captured, no other thread may wait for the GPU.
     """
     import torch
 
@@ -297,5 +296,5 @@ def _capture(program, tensors, graphs):
         graph.replay()
         return outputs
 
-    run.program = program  # keeps its constants
+    run.program = program  # keeps its constants, which the graph reads where they are
     return run

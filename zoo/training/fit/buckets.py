@@ -70,10 +70,8 @@ def distinct(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     unit = int(sizes[:, 1].max()) + 1
     cells = sizes[:, 0].astype("int64") * unit + sizes[:, 1]
-    found = np.unique(cells)
-    # `np.unique` itself would take several times the memory for these.
-    places = np.searchsorted(found, cells)
-    return np.stack(np.divmod(found, unit), axis=1), places, np.bincount(places)
+    cells, places, counts = np.unique(cells, return_inverse=True, return_counts=True)
+    return np.stack(np.divmod(cells, unit), axis=1), places, counts
 
 
 def group_by_length(

@@ -259,27 +259,23 @@ class EpochGuard(keras.callbacks.Callback):
         self.saved = time.monotonic()
 
     def _check_losses(self):
-        """Reads the losses since the last check.
+        """Reads the losses since the last check: running means, so NaN in one stays.
 
-        They are running means: once one is not finite, neither are those after it. (A
-        loss beyond the bound may come back; then the run has recovered.)
+        (A loss beyond the bound may come back; then the run has recovered.)
         """
         losses, self.losses = self.losses, []
         if losses and self.bound is None:
             self.bound = LIMIT * max(1.0, abs(float(losses[0][1])))
         if losses and not self._sound(losses[-1][1]):
             step, loss = next((s, v) for s, v in losses if not self._sound(v))
-            raise self._stop(float(loss), step)
+            found = read_statistics(self.model.optimizer, reset=False).items()
+            numbers = ", ".join(f"{k.replace('_', ' ')} {v:g}" for k, v in found)
+            told = f" Of this epoch: {numbers}." if numbers else ""
+            raise NotFiniteError(
+                f"The loss is {float(loss):g} in epoch {self.epoch + 1}, step {step}."
+                f"{told} Training stops, and the last checkpoint is as it was. A lower "
+                "learning rate may help, or clipping at a smaller norm"
+            )
 
     def _sound(self, loss):
         return abs(float(loss)) <= self.bound  # NaN isn't
-
-    def _stop(self, loss, step):
-        found = read_statistics(self.model.optimizer, reset=False)
-        numbers = ", ".join(f"{k.replace('_', ' ')} {v:g}" for k, v in found.items())
-        told = f" Of this epoch: {numbers}." if found else ""
-        return NotFiniteError(
-            f"The loss is {loss:g} in epoch {self.epoch + 1}, step {step}.{told} "
-            "Training stops, and the last checkpoint is as it was. A lower learning "
-            "rate may help, or clipping at a smaller norm"
-        )

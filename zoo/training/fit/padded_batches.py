@@ -98,9 +98,8 @@ class PairBatches(_OrderedBatches):
         batch_size: int | None = None,
         seed: int | None = None,
         buckets: Sequence[tuple[int, int]] | int = 14,
-        **kwargs: Any,
     ):
-        super().__init__(**kwargs)
+        super().__init__()
         if len(sources) != len(targets) or not len(sources):
             raise ValueError(
                 "`sources` and `targets` must be of equal length and not empty. "
@@ -221,10 +220,8 @@ class ArrayBatches(_OrderedBatches):
 
     unit = "labels"
 
-    def __init__(
-        self, parts: Any, batch_size: int, seed: int | None = None, **kwargs: Any
-    ):
-        super().__init__(**kwargs)
+    def __init__(self, parts: Any, batch_size: int, seed: int | None = None):
+        super().__init__()
         self.batch_size, self.seed = positive("batch_size", batch_size), seed
         self._draw = parts if callable(parts) else None
         self._keep(parts(0) if callable(parts) else parts)
@@ -288,8 +285,8 @@ class StreamBatches(_OrderedBatches):
 
     unit = "words"
 
-    def __init__(self, rows: Any, batch_size: int, length: int, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(self, rows: Any, batch_size: int, length: int) -> None:
+        super().__init__()
         size = positive("batch_size", batch_size)
         self.length = positive("length", length)
         self._inputs, self._labels = lay_out(rows, size, self.length)
@@ -316,8 +313,7 @@ def as_dataset(batches: Any) -> Any:
     as long as the epoch took, a minute at most (TensorFlow 2.21). This dataset isn't
     tuned.
     """
-    workers = batches.workers > 1 or batches.use_multiprocessing  # Keras doesn't tune
-    if keras.backend.backend() != "tensorflow" or workers:
+    if keras.backend.backend() != "tensorflow":
         return batches
     import tensorflow as tf
 
