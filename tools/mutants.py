@@ -219,7 +219,7 @@ def table(found):
     fates = collections.defaultdict(list)
     for mutant, caught in found.items():
         fates[mutant.file.split("/")[1]].append(caught)
-        fates["all"].append(caught)
+    fates["all"] = list(found.values())
     lines = [f"{part}: {sum(some)} of {len(some)}" for part, some in fates.items()]
     survivors = [describe(*pair) for pair in found.items() if not pair[1]]
     return "\n".join([*lines, "", *survivors])
