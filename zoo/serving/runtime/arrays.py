@@ -98,7 +98,9 @@ class Graphs:
     def read(
         self, source: np.ndarray, target_ids: np.ndarray
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yields the logits and weights of each step over a given target."""
+        """Yields the logits and weights of each step over a target, without padding."""
+        source = trim(source)
+        target_ids = trim(target_ids)[: len(source)]
         memory = self.encode(source)
         state = self.start_for(memory, target_ids.shape[1])
         for tokens in target_ids.T:

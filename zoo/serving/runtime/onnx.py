@@ -34,7 +34,6 @@ from zoo.serving.runtime.arrays import (
     Graphs,
     OnnxGraph,
     log_sum_exp,
-    trim,
 )
 from zoo.serving.runtime.pieces import Pieces, PiecesPreprocessor
 from zoo.text.vocabulary import (
@@ -122,10 +121,9 @@ class Translator(Translating):
     ) -> list[np.ndarray]:
         """See `KerasDecoder.label_log_probs`."""
         found = np.zeros(labels.shape, "float32")
-        source, target_ids = _without_padding(source, target_ids)
-        rows = np.arange(len(source))
         for t, (logits, _) in enumerate(self.backbone.read(source, target_ids)):
-            gold = logits[rows, labels[: len(source), t]]
+            rows = np.arange(len(logits))
+            gold = logits[rows, labels[: len(logits), t]]
             found[rows, t] = gold - log_sum_exp(logits)
         return [found]
 
@@ -133,15 +131,8 @@ class Translator(Translating):
         self, source: np.ndarray, target_ids: np.ndarray, labels: np.ndarray
     ) -> list[np.ndarray]:
         """See `KerasDecoder.target_alignments`; without the windows of attention."""
-        steps = self.backbone.read(*_without_padding(source, target_ids))
+        steps = self.backbone.read(source, target_ids)
         return [np.stack([weights for _, weights in steps], axis=1)]
-
-
-def _without_padding(source, target_ids):
-    """Leaves out the padding of a batch."""
-    source, target_ids = trim(source), trim(target_ids)
-    rows = min(len(source), len(target_ids))
-    return source[:rows], target_ids[:rows]
 
 
 # === Taggers and classifiers ===

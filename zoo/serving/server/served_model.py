@@ -148,8 +148,8 @@ def stack(rows: Any, name: str, outputs: Mapping[str, str]) -> np.ndarray:
 # of the outputs, both in the order of `SIGNATURES`.
 def _tagger(model):
     def tag(texts):
-        rows = [list(zip(*row, strict=True)) or [(), ()] for row in model.tag(texts)]
-        return [words for words, _ in rows], [tags for _, tags in rows]
+        rows = model.tag(texts)
+        return [[[pair[i] for pair in row] for row in rows] for i in (0, 1)]
 
     return {"tag": tag}
 
