@@ -115,14 +115,14 @@ def test_the_commands_take_an_export_without_keras(export, alone):
     tagger, tagging = export("birnn")
     texts = ["A dog runs.", "Two men sit."]
     runs = [
-        ["translate", str(folder), *texts, "--beam", "3", "--replace-unknown"],
-        ["translate", str(folder / "1"), texts[0], "--alignments", "--prefix=Ein"],
+        ["translate", str(folder), *texts, "--beam", "3"],
+        ["translate", str(folder / "1"), texts[0], "--alignments"],
         ["tag", str(tagging), *texts],
     ]
     lines = alone(COMMANDS, json.dumps(runs)).splitlines()
-    wanted = translator.translate(texts, beam_size=3, replace_unknown=True)
+    wanted = translator.translate(texts, beam_size=3)
     assert lines[:2] == wanted
-    record = translator.translate(texts[0], prefix="Ein", return_details=True)
+    record = translator.translate(texts[0], return_details=True)
     assert lines[2] == record.text
     drawn = format_alignment(record).rstrip().splitlines()
     assert [line.rstrip() for line in lines[4 : 4 + len(drawn)]] == [
