@@ -88,11 +88,7 @@ def _state(folder, licence, terms):
 @command(
     "zoo upload runs/mine hf://user/name",
     preset(),
-    words(
-        "handle",
-        "HANDLE",
-        "hf://user/name; the repository is made if there is none",
-    ),
+    words("handle", "HANDLE", "hf://user/name; a missing repository is made"),
     option("--private", "make it a private repository, if there is none yet"),
 )
 def upload(arguments: argparse.Namespace) -> None:

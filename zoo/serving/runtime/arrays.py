@@ -153,10 +153,6 @@ class ArraySearch(Search):
 
     Sentences that are done leave the batch. It takes the arguments of a `BeamSearch`,
     and gives its results.
-
-    Example:
-        >>> ArraySearch(beam_size=3).beam_size
-        3
     """
 
     ops = _OPS

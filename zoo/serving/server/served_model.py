@@ -90,10 +90,7 @@ class Request(NamedTuple):
 
 # === Requests that run together ===
 def run_together(requests: Sequence[Request]) -> list[Any]:
-    """Returns each request's arrays by name, or its error.
-
-    Requests for one signature run as one batch.
-    """
+    """Returns each request's arrays or error; those of a signature run together."""
     groups: dict[Any, list[int]] = {}
     for place, request in enumerate(requests):
         groups.setdefault((request.model, request.signature), []).append(place)
@@ -128,10 +125,7 @@ def _run(group):
 
 
 def stack(rows: Any, name: str, outputs: Mapping[str, str]) -> np.ndarray:
-    """Returns the rows of an output as one array, padded with "" or 0.
-
-    Texts are str objects, numbers float32.
-    """
+    """Returns an output's rows as str objects or float32, padded with "" or 0."""
     dtype, padding = ("float32", 0) if name in NUMBERS else (object, "")
     arrays = [np.asarray(row, dtype) for row in rows]
     shape = np.max([array.shape for array in arrays], axis=0, initial=0)
