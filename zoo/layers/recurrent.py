@@ -91,7 +91,8 @@ class RecurrentStack(ConfiguredLayer):
         if self.recurrent_initializer is None:
             self.recurrent_initializer = self.kernel_initializer
         names = ("forward", "backward") if self.bidirectional else (self.cell,)
-        options = {"unit_forget_bias": False} if self.cell == "lstm" else {}
+        lstm = self.cell == "lstm"
+        options: dict[str, Any] = {"unit_forget_bias": False} if lstm else {}
         options |= self.cell_options or {}
         needed = ("use_bias", "forget_gate") if options.get("unit_forget_bias") else ()
         if not all(options.get(name, True) for name in needed):

@@ -87,7 +87,8 @@ class BiRNN(Backbone):
             )
         self.supports_masking = True
         names = ("forward", "backward") if both else (self.direction,)
-        options = {"unit_forget_bias": False} if self.cell == "lstm" else {}
+        lstm = self.cell == "lstm"
+        options: dict[str, Any] = {"unit_forget_bias": False} if lstm else {}
         self.chains = [
             CELLS[self.cell](
                 self.hidden_dim,
