@@ -30,8 +30,7 @@ _MISFITS = (AttributeError, LookupError, OSError, RuntimeError, TypeError, Value
 def build(cls: Any, folder: StrPath, kwargs: dict[str, Any]) -> Any:
     """Builds a task or a backbone of the class from the files of a verified folder.
 
-    Raises:
-        PresetError: if the files do not make such an object with `kwargs`.
+    It raises a PresetError if the files do not make such an object with `kwargs`.
     """
     # zoo's `from_preset` would verify the folder again.
     from_folder = getattr(cls, "_from_folder", cls.from_preset)
@@ -97,10 +96,8 @@ _LOADING = threading.RLock()
 def measure(folder: StrPath) -> tuple[int, int]:
     """Counts the arrays in a preset's weights files, and the numbers in all of them.
 
-    Their headers alone are read.
-
-    Raises:
-        PresetError: if a file is not one of Keras's, or declares more than it has.
+    Their headers alone are read. A file that is not one of Keras's, or declares more
+    than it has, is a PresetError.
     """
     sizes, paths = list[int](), [Path(folder) / name for name in WEIGHTS_FILES]
     for path in [path for path in paths if path.is_file()] or paths[:1]:

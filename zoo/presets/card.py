@@ -108,10 +108,7 @@ class Card:
 
 
 def unstated(card: dict[str, Any]) -> list[str]:
-    """Returns what a card doesn't state, in words.
-
-    Args:
-        card: the content of a `card.json`.
+    """Returns what a card, the content of a `card.json`, doesn't state, in words.
 
     Example:
         >>> unstated({"license": "cc0-1.0", "data": [{"name": "a", "terms": UNSTATED}]})
@@ -125,14 +122,9 @@ def unstated(card: dict[str, Any]) -> list[str]:
 def make_card(metadata: Any, where: str) -> Card:
     """Builds a card from a dict and checks that it is complete.
 
-    Args:
-        metadata: one entry per attribute of `Card`; others, which a newer version of
-            zoo may have added, are ignored.
-        where: the source of the metadata, for errors.
-
-    Raises:
-        PresetError: if a field is missing or has the wrong type, or if a name could
-            lead out of a folder.
+    It ignores entries that are no attribute of `Card`, which a newer version of zoo may
+    have added. `where` is the source of the metadata, for errors: a PresetError if a
+    field is missing or of another type, or if a name could lead out of a folder.
     """
     fields = {field.name: field.type for field in dataclasses.fields(Card)}
     try:
@@ -202,12 +194,9 @@ def card_of(folder: StrPath) -> Card | None:
 def loaded_files(folder: StrPath) -> list[str]:
     """Lists the files that loading a preset may read; a card has to cover them.
 
-    Returns:
-        Sorted paths relative to `folder`, with forward slashes: configurations, weights
-        and assets, but not the card, README.md or a SavedModel exported beside them.
-
-    Raises:
-        PresetError: if a folder of assets is a link.
+    They are configurations, weights and assets, but not the card, README.md or a
+    SavedModel beside them: sorted paths inside `folder`, with forward slashes. A folder
+    of assets that is a link is a PresetError.
     """
     folder = Path(folder)
     assets = [*(folder / "assets").rglob("*")]
