@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import keras
@@ -10,6 +11,7 @@ import pytest
 
 import zoo
 from tests.marks import once
+from zoo import cli
 from zoo.analysis.caption_scores import draw_tests
 from zoo.presets.card import format_task, read_card
 
@@ -48,6 +50,9 @@ def test_its_card_is_complete(name):
     assert card.equations and card.configuration and card.examples and card.speed
     assert card.scores and card.weaknesses and card.intended_use
     assert f"--seed {card.seed}" in card.recipe
+    for score in card.scores:
+        program, *words = shlex.split(score["command"])
+        assert program != "zoo" or cli._parse(words).preset == name
     # Several, where a run was resumed by later code.
     assert all(re.fullmatch("[0-9a-f]{40}", part) for part in card.commit.split(", "))
 

@@ -13,7 +13,7 @@ TOY = ["--data", "toy"]
 
 def test_evaluate(task, corpus, tmp_path, capsys):
     out = tmp_path / "hypotheses"
-    options = ["--split", "x", "--beam", "2", "--output", str(out)]
+    options = ["--split", "x", "--limit", "2", "--beam", "2", "--output", str(out)]
     assert main(["evaluate", "fake", *TOY, *options]) == 0
     assert corpus == [("en", "de", "x")]
     assert len(task.calls) == 1 and task.calls[0]["beam_size"] == 2
@@ -30,8 +30,12 @@ def test_evaluate(task, corpus, tmp_path, capsys):
 def test_the_languages_are_the_cards(corpus, tiny, task, monkeypatch):
     monkeypatch.setattr(presets, "find", lambda name: tiny.parent / name)
     make_preset(tiny.parent / "dates", languages=["mul", "zxx"])
-    for name, languages in (("tiny", ("en", "de")), ("dates", ("mul", "zxx"))):
-        assert main(["evaluate", name, *TOY]) == 0
+    for name, options, languages in (
+        ("tiny", [], ("en", "de")),
+        ("dates", [], ("mul", "zxx")),
+        ("dates", ["--source", "de"], ("de", "zxx")),  # it reads several
+    ):
+        assert main(["evaluate", name, *TOY, *options]) == 0
         assert corpus.pop() == (*languages, "test")
 
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 import zoo
 from zoo.cli import answers, evaluate, export, look, train  # noqa: F401
-from zoo.cli.common import COMMANDS, Parser, add_options, exit_code
+from zoo.cli.common import COMMANDS, BadInput, Parser, add_options, exit_code
+from zoo.strings import did_you_mean
 
 _EPILOG = """\
 zoo COMMAND --help explains a command. Exit codes: 0 success, 1 failure, 2 bad
@@ -36,6 +37,9 @@ def _parse(argv):
         _complete(parser)
     if argv[:1] == ["train"] and argv[1:2] not in (["-h"], ["--help"]):
         return argparse.Namespace(command="train", words=argv[1:])  # a recipe's
+    if argv and not argv[0].startswith("-") and argv[0] not in COMMANDS:
+        near = did_you_mean(argv[0], COMMANDS)
+        raise BadInput(f"no command {argv[0]!r}{near} (see zoo --help)")
     arguments, rest = parser.parse_known_args(argv or ["--help"])
     arguments.argv = argv
     # argparse does not parse texts after an option that follows other words.

@@ -13,6 +13,7 @@ from zoo.cli.common import (
     SEARCH,
     BadInput,
     command,
+    count,
     given,
     option,
     preset,
@@ -44,6 +45,8 @@ _TESTS = {
         nargs="+",
     ),
     option("--columns A,B", "a table's columns"),
+    option("--source LANGUAGE", "of the text, if the preset reads several"),
+    option("--limit LIMIT", "only the first LIMIT sentences", count),
     option("--output FILE", "write the answers here"),
     ENGINE,
     BACKEND,
@@ -66,9 +69,11 @@ def evaluate(arguments: argparse.Namespace) -> None:
     if arguments.data not in (None, corpus):
         raise BadInput(f"{arguments.preset} is scored on {corpus} or your own text")
     source, target = card.languages if card and task == "translate" else ("en", "de")
+    source = arguments.source or source
     if arguments.data == "sst":
         return _score_treebank(arguments)
-    texts, truth = _read(arguments, task, (source, target))
+    found = _read(arguments, task, (source, target))
+    texts, truth = (part[: arguments.limit] for part in found)
     answers = _answers(arguments, task, texts)
     return print(*_scores(task, answers, truth, target), sep="\n")
 
