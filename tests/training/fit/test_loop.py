@@ -78,6 +78,23 @@ def test_a_diverging_run_stops_with_the_reason_each_time(make):
 
 
 @pytest.mark.once
+def test_bad_weights_replace_no_best_ones(make, monkeypatch):
+    """The last step of an epoch may spoil them, after its loss was computed."""
+    run, end = make(), loop.Progress.on_epoch_end
+
+    def spoil_weights(self, epoch, logs=None):
+        if epoch:
+            weight = self.model.trainable_variables[0]
+            weight.assign(ops.full(weight.shape, float("inf")))
+            monkeypatch.setattr(Checkpoint, "on_epoch_end", None)
+        return end(self, epoch, logs)
+
+    monkeypatch.setattr(loop.Progress, "on_epoch_end", spoil_weights)
+    with pytest.raises(FloatingPointError, match="The weights are not finite"):
+        run.train()
+
+
+@pytest.mark.once
 def test_the_state_tells_where_it_is(make, monkeypatch):
     run = make(steps=5)
     saves = []

@@ -35,15 +35,9 @@ def save_state(path: str | Path, model: Any, state: dict[str, Any]) -> None:
 
     A weight that is not finite is a FloatingPointError; the file stays as it was.
     """
-    weights = {id(variable) for variable in model.weights}
-    arrays = {}
-    for i, variable in enumerate(_variables(model)):
-        arrays[f"v{i}"] = array = ops.convert_to_numpy(variable.value)
-        if id(variable) in weights and not np.all(np.isfinite(array)):
-            raise FloatingPointError(
-                f"The weights are not finite and no checkpoint is written. "
-                f"Received: {variable.path}"
-            )
+    check_weights(model)
+    variables = enumerate(_variables(model))
+    arrays = {f"v{i}": ops.convert_to_numpy(v.value) for i, v in variables}
     arrays["state"] = np.array(json.dumps(state))
 
     def write(aside):
@@ -51,6 +45,16 @@ def save_state(path: str | Path, model: Any, state: dict[str, Any]) -> None:
             np.savez(file, **arrays)
 
     atomic_write(path, write)
+
+
+def check_weights(model: Any) -> None:
+    """Raises a FloatingPointError for a weight that is not finite."""
+    for variable in model.weights:
+        if not np.all(np.isfinite(ops.convert_to_numpy(variable.value))):
+            raise FloatingPointError(
+                f"The weights are not finite and no checkpoint is written. "
+                f"Received: {variable.path}"
+            )
 
 
 def read_state(path: str | Path, expected: Any = ()) -> dict[str, Any]:
@@ -225,7 +229,7 @@ class Checkpoint(keras.callbacks.Callback):
 
     def resume(self) -> dict[str, Any]:
         """Restores the model and itself from the file, whose state it returns."""
-        expected = {**self.identity, "format": FORMAT}
+        expected = {"format": FORMAT, **self.identity}
         state = load_state(self.path, self.model, expected)
         if state["best_epoch"] >= 0:
             self.load_best()  # now, since it may be damaged

@@ -16,6 +16,7 @@ from zoo.training.fit import interrupts
 from zoo.training.fit.checkpoint import (
     Checkpoint,
     Logs,
+    check_weights,
     get_generator,
     get_metrics,
     set_generator,
@@ -239,7 +240,8 @@ class EpochGuard(keras.callbacks.Callback):
             self._check_losses()
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Adds the optimizer's statistics to the logs."""
+        """Checks the weights, adds the optimizer's statistics to the logs."""
+        check_weights(self.model)  # before the best ones may be replaced
         set_generator(self.generator)
         logs = {} if logs is None else logs
         statistics = read_statistics(self.model.optimizer)
