@@ -10,45 +10,48 @@ from zoo import layers
 from zoo.training import ScheduledSampling, SmoothedCrossEntropy
 
 LOAD = """
-import sys
-folder, unloaded = sys.argv[1], "zoo.models" not in sys.modules
 model = keras.saving.load_model(f"{folder}/layers.keras")
-assert unloaded and "zoo.models" not in sys.modules
 assert type(model.loss).__module__ == "zoo.training.losses"
+"""
+LOAD_TASK = """
 task = keras.saving.load_model(f"{folder}/task.keras")
 assert type(task.augmentation[0]).__name__ == "ScheduledSampling"
 """
 FROM_PRESET = """
-import sys
-import keras_hub, zoo
-assert "zoo.models" not in sys.modules
 for name in ("Seq2SeqLMPreprocessor", "Backbone", "Seq2SeqLM"):
     cls = getattr(keras_hub.models, name)
-    print(type(cls.from_preset(sys.argv[1])).__name__)
+    print(type(cls.from_preset(folder)).__name__)
+"""
+UNLOADED = """
+import sys
+folder = sys.argv[1]
+assert "zoo.models" not in sys.modules
 """
 
 
 @pytest.fixture(scope="module")
-def task(tokenizer):  # noqa: F811
+def folder(tokenizer, tmp_path_factory):  # noqa: F811
+    folder = tmp_path_factory.mktemp("saved")
     task = translator(tokenizer=tokenizer)
     augmentation = [ScheduledSampling(0.9)]
-    return type(task)(task.backbone, task.preprocessor, augmentation=augmentation)
-
-
-@pytest.mark.parametrize("imports", ["import zoo, keras", "import keras, zoo"])
-def test_keras_loads_layers_and_tasks(imports, task, tmp_path):
+    task = type(task)(task.backbone, task.preprocessor, augmentation=augmentation)
     inputs = keras.Input((5, 4))
     outputs, _ = layers.RecurrentStack(4, 1)(inputs)
     outputs = keras.layers.Dense(3, activation=layers.logistic_1)(outputs)
     model = keras.Model(inputs, outputs)
     model.compile("sgd", SmoothedCrossEntropy())
-    model.save(tmp_path / "layers.keras")
-    task.save(tmp_path / "task.keras")
-    python(imports + LOAD, str(tmp_path))
+    model.save(folder / "layers.keras")
+    task.save(folder / "task.keras")
+    task.save_to_preset(str(folder))
+    return folder
+
+
+def test_keras_loads_layers_and_tasks(folder):
+    python("import zoo, keras" + UNLOADED + LOAD + UNLOADED + LOAD_TASK, str(folder))
 
 
 @pytest.mark.once
-def test_kerashub_loads_each_part_of_a_preset(task, tmp_path):
-    task.save_to_preset(str(tmp_path))
+def test_kerashub_loads_each_part_of_a_preset_and_keras_the_rest(folder):
+    code = "import keras_hub, keras, zoo" + UNLOADED + FROM_PRESET + LOAD + LOAD_TASK
     wanted = ["LuongPreprocessor", "Luong", "LuongTranslator"]
-    assert python(FROM_PRESET, str(tmp_path)).splitlines() == wanted
+    assert python(code, str(folder)).splitlines() == wanted

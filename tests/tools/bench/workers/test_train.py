@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from tests.marks import long
 from tools.bench.core import last_object
 from tools.bench.workers import train
 
@@ -25,7 +26,7 @@ def test_every_word_has_one_id_and_unknown_ones_share_theirs(data):
     assert size == 9  # with pad, unknown, start and end
 
 
-@pytest.mark.parametrize("model", ["luong", "transformer"])
+@pytest.mark.parametrize("model", ["luong", long("transformer")])
 def test_zoo_trains_and_counts_real_tokens(model, data, capsys, monkeypatch):
     monkeypatch.setattr(train, "SETTLING_STEPS", 2)
     few = ["--steps", "2", "--windows", "2", "--batch-size", "4"]
