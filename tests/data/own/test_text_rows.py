@@ -147,7 +147,7 @@ def test_languages_are_those_of_names(write):
     others = write("a\n", "a.txt"), write("b\n", "b.tgt")
     assert read("pairs", others, paths).languages == ("und", "und")
     table = write("source,de\na,b\n", "a.csv")
-    own = read("pairs", table, table, columns=("source", "de"))
+    own = read("pairs", table, paths, columns=("source", "de"))  # the table's
     assert own.languages == ("und", "de")
     with pytest.raises(CorpusError, match="two codes, received"):
         read("pairs", paths, languages=["en"])

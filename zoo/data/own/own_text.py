@@ -185,8 +185,9 @@ def read_test(
     """
     reader = Reader(kind, columns, languages)
     sources, report = reader.find(data, "test"), [] if report is None else report
+    codes = reader.codes(sources)
     items = _read_items(reader.kind, sources, "test", report)
-    return reader.kind.build(items, items, "test", reader.codes(sources))
+    return reader.kind.build(items, items, "test", codes)
 
 
 def _identity(kind, *sets):

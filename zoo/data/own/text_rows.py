@@ -54,7 +54,7 @@ class Reader:
         languages: Sequence[str] | None,
     ) -> None:
         self.kind = KINDS[one_of("kind", kind, KINDS)]
-        self.columns, self.pairs = columns, kind == "pairs"
+        self.columns, self.unused, self.pairs = columns, columns, kind == "pairs"
         languages = languages if self.pairs else None
         if languages is not None and len(languages) != 2:
             raise CorpusError(f"languages should be two codes, received {languages!r}")
@@ -84,7 +84,15 @@ class Reader:
         return list(filter(None, found)) or None
 
     def codes(self, sources: Sequence[Source]) -> tuple[str, str]:
-        """Returns the codes of source and target: those given, or the first place's."""
+        """Returns the codes of source and target: those given, or the first place's.
+
+        All sets must be found by now: columns that no table has are refused.
+        """
+        if self.unused:
+            raise CorpusError(
+                f"columns are those of a table, received {_joined(self.unused)} for "
+                f"{sources[0].place}"
+            )
         codes = self.languages or sources[0].languages
         return (codes[0], codes[1]) if len(codes) == 2 else (UNKNOWN, UNKNOWN)
 
@@ -121,11 +129,12 @@ class Reader:
         path, suffix = paths[0], _suffix(paths[0])
         if len(paths) > 1:
             codes = _codes(_unpacked(path).suffix[1:] for path in paths)
-            return self._plain(place, enumerate(aligned_lines(*paths), 1), codes)
+            return Source(place, enumerate(aligned_lines(*paths), 1), codes)
         if kind is KINDS["tagged"] and suffix == ".conllu":
             rows = ((number, row) for number, *row in conllu_sentences(path))
-            return self._plain(place, rows)
+            return Source(place, rows)
         if kind is KINDS["tagged"] and suffix != ".jsonl":
+            self.unused = None
             return Source(place, _tagged_rows(path, self.columns or (1, 2)))
         if kind is KINDS["sentences"] and not self.columns and suffix not in TABLES:
             return Source(place, enumerate(([line] for line in read_lines(path)), 1))
@@ -133,15 +142,6 @@ class Reader:
             rows = _records(f"{place}, line", _json(path))
             return self._table(place, rows, named=True)
         return self._table(place, _csv(path) if suffix == ".csv" else _tsv(path))
-
-    def _plain(self, place, rows, codes=(), unit="line"):
-        """The source of rows of which no columns can be chosen."""
-        if self.columns:
-            raise CorpusError(
-                f"columns are those of a table, received {_joined(self.columns)} for "
-                f"{place}"
-            )
-        return Source(place, rows, codes, unit)
 
     def _table(self, place, rows, named=False):
         """The source of a table whose first row has names, unless columns are numbers.
@@ -171,6 +171,7 @@ class Reader:
 
     def _choose(self, place, names, columns):
         """The columns of a table: those given, or those with a kind's names."""
+        self.unused = None
         wanted, count = [columns] if columns else self.names, len(self.kind.columns[0])
         for chosen in wanted:
             fits = len({*chosen}) == count
@@ -203,7 +204,7 @@ class Reader:
             rows = _zipped(data)
         else:
             rows = self._checked(data, width)
-        return self._plain("the data", enumerate(rows), codes, "row")
+        return Source("the data", enumerate(rows), codes, "row")
 
     def _checked(self, data, width):
         for row in data if isinstance(data, (list, tuple)) and data else [data]:
