@@ -47,5 +47,7 @@ def test_a_class_has_its_bases_arguments_or_a_constructor_of_its_own():
     layer = type("Fixed2", (Fixed,), {})(use_bias=True)
     assert (layer.units, layer.use_bias) == (3, True)
     for values, options in (((), {}), ((3,), {"units": 3}), ((3, *"abcde"), {})):
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match="^Own: .* Allowed are .'units', "):
             Own(*values, **options)
+    with pytest.raises(TypeError, match="`Lost` must have an .* arguments .'more'."):
+        type("Lost", (Fixed,), {"__annotations__": {"more": int}})

@@ -64,10 +64,19 @@ class Configured:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        hints = inspect.get_annotations(cls, eval_str=True)
-        own = {k: v for k, v in hints.items() if typing.get_origin(v) is not ClassVar}
-        if "__init__" in vars(cls) or not own:
+        if "__init__" in vars(cls):
             return
+        hints = inspect.get_annotations(cls, eval_str=True).items()
+        own = {k: v for k, v in hints if ClassVar not in (v, typing.get_origin(v))}
+        if not own:
+            return
+        inherited = super(cls, cls).__init__
+        made = hasattr(inherited, "__signature__")
+        if not made and inherited is not Configured.__init__:
+            raise TypeError(
+                f"`{cls.__name__}` must have an `__init__`, for a base class has its "
+                f"own. Received: annotated arguments {[*own]}"
+            )
         cls.arguments = {}
         for base in reversed(cls.__mro__[1:]):
             cls.arguments |= getattr(base, "arguments", {})
@@ -109,7 +118,11 @@ def _make_constructor(arguments):
     signature = inspect.Signature([own, *arguments.values(), options])
 
     def construct(self, *values, **options):
-        given = signature.bind(self, *values, **options)
+        try:
+            given = signature.bind(self, *values, **options)
+        except TypeError as error:
+            message = f"{type(self).__name__}: {error}. Allowed are {[*arguments]}"
+            raise TypeError(message) from None
         given.apply_defaults()
         super(Configured, self).__init__(**given.arguments["options"])
         for name, argument in arguments.items():
