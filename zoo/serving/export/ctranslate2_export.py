@@ -8,6 +8,7 @@ from keras import ops
 
 from zoo.decoding.search import longest_translation
 from zoo.files import StrPath
+from zoo.ids import END_ID
 from zoo.layers import sinusoids
 from zoo.models import Transformer
 from zoo.serving.export.manifest import (
@@ -58,6 +59,9 @@ def export_ctranslate2(
     pieces = [vocabulary.id_to_token(i) for i in range(vocabulary.vocabulary_size())]
     spec.register_source_vocabulary(pieces)
     spec.register_target_vocabulary(pieces)
+    config = spec.config
+    _, config.unk_token, config.bos_token, config.eos_token = pieces[: END_ID + 1]
+    config.decoder_start_token = config.bos_token
     spec.validate()
     spec.optimize(quantization=quantize)
 
@@ -95,10 +99,8 @@ def _spec(backbone, positions):
             _set_layer(part, layer)
     encoder.embeddings[0].weight = _array(backbone.source_embedding.embeddings)
     decoder.embeddings.weight = _array(backbone.token_embedding.embeddings)
-    tied = output is None
-    decoder.projection.weight = (
-        decoder.embeddings.weight if tied else _array(output.kernel).T
-    )
+    words = decoder.embeddings.weight if output is None else _array(output.kernel).T
+    decoder.projection.weight = words
     return spec
 
 

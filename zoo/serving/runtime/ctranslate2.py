@@ -71,8 +71,7 @@ class EngineSearch(Search):
         self, model: Engine, source: Any, limits: Any, steps: int, prefix: Any = None
     ) -> Any:
         """See `Search.find`."""
-        longest = limits.max() > model.positions
-        _refuse(prefix=prefix is not None, max_length=longest)
+        _refuse(prefix=prefix is not None, max_length=limits.max() > model.positions)
         ids = np.zeros((len(limits), self.n_best, steps), "int32")
         scores = np.full(ids.shape[:2], LOW, "float32")
         for limit in sorted(set(limits.tolist())):
@@ -141,12 +140,13 @@ class Translator(Translating):
 
     def target_alignments(self, source: Any, target_ids: Any, labels: Any) -> list[Any]:
         """See `KerasDecoder.target_alignments`; padding has no row."""
+        targets = [row[1:] for row in _rows(target_ids)]
         results = self.backbone(
             "translate_batch",
             _rows(source),
-            [row[1:] for row in _rows(target_ids)],
+            targets,
             beam_size=1,
-            max_decoding_length=target_ids.shape[1],
+            max_decoding_length=1 + max(map(len, targets)),
             return_attention=True,
         )
         return [[np.array(result.attention[0]) for result in results]]
