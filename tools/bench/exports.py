@@ -1,17 +1,20 @@
-"""How exports of translators to ONNX differ from their presets in Keras.
+"""How exports of translators differ from their presets in Keras, and their speed.
 
     zoo export luong_local --format onnx out
     KERAS_BACKEND=jax python -m tools.bench.exports out/luong_local
 
-Each row is one export and one beam: of the first --sentences of the preset's test set
-(or --source), how many have the same best translation, the largest difference of the
-scores of those, and BLEU and chrF where the test set is one of translations.
-`tools.bench.decode` measures their speed.
+Each row is one export, or Keras, and one beam: of the first --sentences of the preset's
+test set (or --source), how many have the same best translation, the largest difference
+of the scores of those, sentences per second in batches, milliseconds of a sentence
+alone (the median of 50), and BLEU where the test set is one of translations. What Keras
+compiles at its first call is not counted.
 """
 
 import argparse
 import functools
+import statistics
 import sys
+import time
 from pathlib import Path
 
 from tools.bench.core import counts
@@ -38,6 +41,12 @@ def main(argv=None):
     start_backend()
     import zoo
 
+    rows = []
+
+    def record(row):
+        rows.append(row)
+        print(*row, file=sys.stderr, flush=True)
+
     @functools.cache
     def of_keras(name):
         if arguments.source:
@@ -45,20 +54,25 @@ def main(argv=None):
             inputs, references = lines[: arguments.sentences], None
         else:
             inputs, references = inputs_of(name, arguments.sentences)
-        model = zoo.load(name)
-        found = {beam: best(model, inputs, beam) for beam in arguments.beams}
+        model, found = zoo.load(name), {}
+        for beam in arguments.beams:
+            timed(model, inputs, beam)  # it compiles
+            found[beam], *speed = timed(model, inputs, beam)
+            record(row(name, 0, beam, found[beam], found[beam], references, speed))
         return inputs, references, found
 
-    rows = []
     for folder in arguments.folders:
         manifest = read_manifest(newest(folder))
         exported = runtime.load(folder, arguments.threads)
         inputs, references, wanted = of_keras(manifest["name"])
+        form = manifest["format"].removeprefix("zoo-")
+        name = f"{manifest['name']}, {form} {manifest['quantize'] or 'float32'}"
+        size = sum(file["bytes"] for file in manifest["files"].values())
         for beam in arguments.beams:
-            records = best(exported, inputs, beam)
-            rows.append(row(manifest, beam, records, wanted[beam], references))
-            print(*rows[-1], file=sys.stderr, flush=True)
-    heads = ["export", "MB", "beam", "equal", "scores within", "BLEU", "chrF"]
+            records, *speed = timed(exported, inputs, beam)
+            record(row(name, size, beam, records, wanted[beam], references, speed))
+    heads = ["model", "MB", "beam", "equal", "scores within", "sentences/s", "one, ms"]
+    heads += ["BLEU"]
     print(f"Keras on {configured_backend()}\n\n{table(heads, rows)}")
     return 0
 
@@ -75,21 +89,33 @@ def inputs_of(name, count):
     return list(data.sources[:count]), references
 
 
-def row(manifest, beam, records, wanted, references):
-    """A row of the table: how an export's records differ from those of its preset."""
-    size = sum(file["bytes"] for file in manifest["files"].values())
+def row(name, size, beam, records, wanted, references, speed):
+    """A row of the table: how records differ from those that Keras gives."""
     equal, difference = compare(records, wanted)
     found = [record.text for record in records]
-    scores = corpus_scores(found, references) if references else {}
+    bleu = references and corpus_scores(found, references)["bleu"]["score"]
     return [
-        f"{manifest['name']} {manifest['quantize'] or 'float32'}",
-        f"{size / 1e6:.1f}",
+        name,
+        f"{size / 1e6:.1f}" if size else "",
         str(beam),
         f"{equal:,} of {len(records):,}",
         f"{difference:.1e}",
-        *(f"{score['score']:.2f}" for score in scores.values()),
-        *[""] * (2 - len(scores)),
+        *(f"{number:.1f}" for number in speed),
+        f"{bleu:.2f}" if references else "",
     ]
+
+
+def timed(model, inputs, beam):
+    """Returns records, sentences per second, and milliseconds of a sentence alone."""
+    began = time.perf_counter()
+    records = best(model, inputs, beam)
+    rate = len(inputs) / (time.perf_counter() - began)
+    alone = []
+    for text in inputs[:50]:
+        began = time.perf_counter()
+        best(model, [text], beam)
+        alone.append(time.perf_counter() - began)
+    return records, rate, 1000 * statistics.median(alone)
 
 
 def best(model, inputs, beam):

@@ -57,10 +57,15 @@ def test_a_row_for_each_beam(tmp_path, source, monkeypatch, capsys):
     for name in ("tune_process", "start_backend"):
         monkeypatch.setattr(exports, name, lambda: None)
     assert exports.main([folder, *source]) == 0
-    rows = capsys.readouterr().out.splitlines()[-2:]
-    assert rows == [
-        f"| tiny int8 | 0.0 | {beam} | 2 of 3 | 5.0e-01 |  |  |" for beam in (1, 5)
+    rows = capsys.readouterr().out.splitlines()[-4:]
+    cells = [[cell.strip() for cell in row.split("|")[1:-1]] for row in rows]
+    exported, scores = "tiny, onnx int8", [["3 of 3", "0.0e+00"]] * 2
+    scores += [["2 of 3", "5.0e-01"]] * 2
+    assert [[c[0], c[2]] for c in cells] == [
+        [name, beam] for name in ("tiny", exported) for beam in ("1", "5")
     ]
+    assert [c[3:5] for c in cells] == scores
+    assert all(float(c[5]) > 0 and c[7] == "" for c in cells)
 
 
 def test_translators_get_the_test_set_of_their_first_score(monkeypatch):
