@@ -92,13 +92,12 @@ def presets_table(cards, root=".."):
         cards: the presets.
         root: relative path of the repository from the page's folder, for its links.
     """
-    heads = "preset|paper|task|parameters|size|licence|scores|CPU speed".split("|")
+    heads = "preset|paper|task|size|licence|scores|CPU speed".split("|")
     rows = [
         (
             f"[`{card.name}`]({root}/savedmodels/{card.name})",
             f"[{short_paper(card)}]({card.paper['url']})",
             format_task(card),
-            f"{card.sizes['parameters'] / 1e6:.1f} M",
             format_bytes(card.bytes),
             card.license,
             _scores(card),
