@@ -1,3 +1,4 @@
+import asyncio
 import time
 
 import numpy as np
@@ -129,10 +130,19 @@ def test_a_request_of_a_lost_replica_is_sent_again(server):
     assert server.requests == [1, 1]
 
 
-@pytest.mark.parametrize("address", ["localhost:1", "http://localhost:1"])
+@pytest.mark.parametrize("address", ["localhost:1", "http://localhost:1", "http://x:x"])
 def test_no_server_is_said(address):
     with pytest.raises(ServingError, match=f"UNAVAILABLE: {address}"):
         Client(address, "loud", retries=0, timeout=5).translate("a")
+
+
+@pytest.mark.filterwarnings("ignore:coroutine")
+def test_a_forked_process_does_not_wait_for_ever():
+    client = Client("http://localhost:1", "loud", timeout=0.1)
+    loop = client._transport._loop = asyncio.new_event_loop()  # the parent runs it
+    with pytest.raises(ServingError, match="DEADLINE_EXCEEDED"):
+        client.translate("a")
+    loop.close()
 
 
 @pytest.mark.parametrize("number", [-1e9, np.nan])

@@ -288,13 +288,13 @@ class _REST:
         encode = lambda image: {"b64": base64.b64encode(image).decode()}  # noqa: E731
         content = json.dumps(body, ensure_ascii=False, default=encode).encode()
         post = self._post(f"{self._url}{model}:predict", content, timeout)
-        try:
-            status, found = asyncio.run_coroutine_threadsafe(post, self._loop).result()
+        call = asyncio.run_coroutine_threadsafe(post, self._loop)
+        try:  # after a fork nothing runs the loop
+            return read_body(*call.result(timeout))
         except TimeoutError:
             raise ServingError("DEADLINE_EXCEEDED", "no answer in time") from None
-        except httpx2.TransportError as error:
+        except (httpx2.TransportError, httpx2.InvalidURL) as error:
             raise ServingError("UNAVAILABLE", str(error)) from None
-        return read_body(status, found)
 
     async def _post(self, url, content, timeout):
         """Returns the status and body of an answer, which is read within bounds."""
