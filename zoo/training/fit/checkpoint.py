@@ -199,7 +199,7 @@ class Checkpoint(keras.callbacks.Callback):
 
     The state is in `path`, the logs of all epochs in `log.csv` beside it, and the best
     weights of `backbone` in `best_path`. A resumed run must share `identity`; `plan`
-    (epochs, backend, commit) may change: all that the weights come from are saved. The
+    (epochs, backend, commit) may change: each one that was followed is saved. The
     `state()` of each of `stateful` is saved, and restored by its `resume(state)`.
     """
 
