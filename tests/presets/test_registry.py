@@ -114,10 +114,13 @@ def test_order_is_path_then_bundled_then_cache(places):
     assert find("tiny").resolve() == places.here / "tiny"
 
 
+MALFORMED = "a = lost\nb = lost.inner\nc = shop-x\nd = json.x\ne = .x\nf = os\ng ="
+
+
 def install(site, package):
     """Installs a package without code whose entry point is for presets."""
     (site / package).mkdir(parents=True)
-    points = f"[zoo.presets]\n{package} = {package}.inner\nlost = lost_package\n"
+    points = f"[zoo.presets]\n{MALFORMED}\n{package} = {package}.inner\n"
     for name, text in ("METADATA", f"Name: {package}\n"), ("entry_points.txt", points):
         path = site / f"{package}-1.0.dist-info" / name
         path.parent.mkdir(exist_ok=True)
@@ -125,6 +128,7 @@ def install(site, package):
     return site / package
 
 
+@pytest.mark.filterwarnings("ignore:left out")
 def test_an_installed_package_s_presets_are_found_without_its_code(
     places, tmp_path, monkeypatch
 ):
@@ -133,7 +137,10 @@ def test_an_installed_package_s_presets_are_found_without_its_code(
     (package / "__init__.py").write_text("raise SystemExit('imported')")
     make_preset(places.cache / "presets" / "tiny")
     make_preset(package / "inner" / "tiny")
-    assert find("tiny") == package / "inner" / "tiny"
+    with pytest.warns(UserWarning, match="entry point") as warned:
+        assert find("tiny") == package / "inner" / "tiny"
+    for point, warning in zip(MALFORMED.split("\n"), warned, strict=True):
+        assert f"left out: the entry point {point} " in str(warning.message)
     assert [card.name for card in list_presets()] == ["tiny"]
     make_preset(places.bundled / "tiny")
     assert find("tiny") == places.bundled / "tiny"

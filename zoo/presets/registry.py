@@ -253,10 +253,19 @@ def _installed_folders():
     """Returns the folders of packages with presets, without importing them."""
     folders = []
     for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
-        package, *inner = point.module.split(".")
-        spec = importlib.util.find_spec(package)  # of an inner one it would import
+        try:
+            package, *inner = point.module.split(".")
+            spec = importlib.util.find_spec(package)  # of an inner one it would import
+        except (AttributeError, ImportError, ValueError):  # of a malformed value
+            inner, spec = [], None
         places = (spec and spec.submodule_search_locations) or ()
-        folders += [Path(place, *inner) for place in places]
+        found = [x for place in places if (x := Path(place, *inner)).is_dir()]
+        if not found:
+            warn_caller(
+                f"left out: the entry point {point.name} = {point.value} of "
+                f"{ENTRY_POINTS} must name a folder of a package that is installed"
+            )
+        folders += found
     return folders
 
 
