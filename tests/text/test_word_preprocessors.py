@@ -98,6 +98,7 @@ def test_there_and_back():
     assert tokenizer.detokenize([5]) == "dog"
     assert tokenizer.detokenize([[5]]) == ["dog"]
     assert tokenizer.vocabulary_size() == 7
+    tokenizer.get_vocabulary().clear()  # a copy
     assert tokenizer.get_vocabulary()[:4] == ["<pad>", "<unk>", "<s>", "</s>"]
     assert tokenizer.id_to_token(6) == "café"
     assert tokenizer.token_to_id("</s>") == 3

@@ -95,27 +95,26 @@ class WordVocabulary(SpecialIds):
         """Whether the vocabulary is not set yet."""
         return self._words is None
 
-    def get_vocabulary(self) -> list[str]:
-        """Returns all words by id, the special ones included.
-
-        Raises:
-            ValueError: if the vocabulary is not set yet.
-        """
+    def _ready(self):
         if self._words is None:
             raise ValueError("The tokenizer has no vocabulary. Received: None")
         return self._words
 
+    def get_vocabulary(self) -> list[str]:
+        """Returns all words by id, the special ones included."""
+        return list(self._ready())
+
     def vocabulary_size(self) -> int:
         """Returns the number of ids."""
-        return len(self.get_vocabulary())
+        return len(self._ready())
 
     def id_to_token(self, id: int) -> str:
         """Returns the word of an id."""
-        return self.get_vocabulary()[id]
+        return self._ready()[id]
 
     def token_to_id(self, token: str) -> int:
         """Returns the id of a word, special ones included, or that of "<unk>"."""
-        self.get_vocabulary()
+        self._ready()
         return self._ids.get(token, UNKNOWN_ID)
 
     def tokenize(self, inputs: Any) -> Any:
@@ -132,7 +131,7 @@ class WordVocabulary(SpecialIds):
 
     def detokenize(self, inputs: Any) -> Any:
         """Returns the text of a row of ids, or of each of several rows."""
-        words = self.get_vocabulary()
+        words = self._ready()
         single = not len(inputs) or not hasattr(inputs[0], "__len__")
         rows = [inputs] if single else inputs
         texts = [" ".join(words[int(i)] for i in row) for row in rows]
