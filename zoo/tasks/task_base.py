@@ -224,8 +224,9 @@ class Generating:
         """
         if isinstance(sampler, BeamSearch):
             raise ValueError(
-                "`sampler` must be a KerasHub sampler or its name; a translator's "
-                f"`translate` searches by a beam. Received: sampler={sampler!r}"
+                "`sampler` must be a KerasHub sampler or its name; a beam search is a "
+                f"translator's `translate(texts, beam_size={sampler.beam_size})`. "
+                f"Received: sampler={sampler!r}"
             )
         super().compile(*args, sampler=sampler, **kwargs)
 
