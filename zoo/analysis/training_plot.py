@@ -115,10 +115,7 @@ def draw_curves(logs: dict[str, dict[str, list[float]]]) -> Any:
 
 
 def _curves(logs):
-    """Returns the panels to draw: title, lines, whether the axis is logarithmic.
-
-    A line is its number, which determines its style, a label, epochs and values.
-    """
+    """The panels: title, lines (style, label, epochs, values), whether logarithmic."""
     columns: dict[str, list[str]] = {prefix: [] for prefix in _PANELS}
     for name in sorted({name for log in logs.values() for name in log}):
         if not name.startswith(_LEFT_OUT):

@@ -69,11 +69,7 @@ def _parser():
 
 
 def _complete(parser):
-    """Answers a shell, and ends the process.
-
-    Names of presets, recipes and corpora are completed where the metavar says so,
-    choices where there are some, files elsewhere.
-    """
+    """Answers a shell: names, where a metavar says so, choices or files; then ends."""
     import argcomplete
     from argcomplete.completers import FilesCompleter
 

@@ -164,10 +164,7 @@ def _engine_here():
 
 
 def _served(asked, folder, form):
-    """Returns the names of the models, and the presets to export first.
-
-    An exported model's name is served as it is; a preset by an export of its content.
-    """
+    """The models' names, and the presets whose content is to be exported first."""
     names, missing = [], []
     for name in dict.fromkeys(asked):
         served = name

@@ -48,8 +48,9 @@ def step(
 
         for place, layer in enumerate(_multi_head(backbone)):
             change(layer, attend=_attend_by_head(layer, attention[:, place], heads))
-        for cell in _lstmn(backbone):
-            change(cell, attend=_attend_in_lstmn(cell, attention, recalled))
+        for cell in getattr(getattr(backbone, "decoder", None), "cells", ()):
+            if getattr(cell, "fusion", None):  # an LSTMN's, which reads the source
+                change(cell, attend=_attend_in_lstmn(cell, attention, recalled))
         if single is not None:
             change(single, attend=_attend(single, attention))
         if window is not None and has_window(backbone):
@@ -85,12 +86,6 @@ def _multi_head(backbone):
     """The attention layers of a Transformer's decoder that read the source."""
     layers = getattr(backbone, "decoder_layers", ())
     return [layer.memory_attention for layer in layers]
-
-
-def _lstmn(backbone):
-    """The cells of an LSTMN decoder that read the source."""
-    cells = getattr(getattr(backbone, "decoder", None), "cells", ())
-    return [cell for cell in cells if getattr(cell, "fusion", None)]
 
 
 def _details(backbone, attention, state, new_state, memory):

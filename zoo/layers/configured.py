@@ -70,9 +70,8 @@ class Configured:
         own = {k: v for k, v in hints if ClassVar not in (v, typing.get_origin(v))}
         if not own:
             return
-        inherited = super(cls, cls).__init__
-        made = hasattr(inherited, "__signature__")
-        if not made and inherited is not Configured.__init__:
+        base = super(cls, cls).__init__
+        if base is not Configured.__init__ and not hasattr(base, "__signature__"):
             raise TypeError(
                 f"`{cls.__name__}` must have an `__init__`, for a base class has its "
                 f"own. Received: annotated arguments {[*own]}"

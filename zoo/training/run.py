@@ -230,11 +230,7 @@ class Run:
             self.say(f"resumed after epoch {state['epoch']}, step {state['step']}")
 
     def _reseed(self):
-        """Seeds Keras anew.
-
-        What follows then doesn't depend on whether the last model was trained now or
-        by an earlier process.
-        """
+        """Seeds Keras anew, whichever process trained the last model."""
         keras.utils.set_random_seed((self.seed + self._fits) % 2**32)
         self._fits += 1
 

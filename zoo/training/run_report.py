@@ -48,7 +48,11 @@ def write_report(folder: str | Path) -> Path:
         summary=f"{epochs}, {duration(np.nansum(log.get('seconds', 0)))} of training",
         scores=list(_score_rows(results)),
         curves=_curves(log),
-        worst=list(_worst(results)),
+        worst=[
+            (name, example["source"], example["output"], example["reference"])
+            for name, found in results.items()
+            for example in (found.get("worst", []) if isinstance(found, dict) else [])
+        ],
     )
     path = folder / "report.html"
     write_bytes(path, text.encode())
@@ -82,10 +86,3 @@ def _score_rows(results, place=""):
             yield place, name, f"{value:.5g}", ""
         elif isinstance(value, int):
             yield place, name, str(value), ""
-
-
-def _worst(results):
-    """Yields name, source, output and reference of the worst outputs."""
-    for name, found in results.items():
-        for example in found.get("worst", []) if isinstance(found, dict) else []:
-            yield name, example["source"], example["output"], example["reference"]

@@ -201,10 +201,7 @@ def _box(font, size, code, *rest):
 
 
 def _shift(ink, boxes):
-    """Where outlines start in the picture that has been drawn of them, in pixels.
-
-    mathtext lays both out alike but gives them different margins.
-    """
+    """Where outlines start in their picture, in pixels: mathtext's margins differ."""
     rows, columns = (np.flatnonzero((ink > 64).any(axis=axis)) for axis in (1, 0))
     left, bottom = boxes[:, :2].min(axis=0)
     right, top = boxes[:, 2:].max(axis=0)

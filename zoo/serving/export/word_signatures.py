@@ -134,10 +134,7 @@ class LanguageModelSignatures(_VocabularySignatures):
         return {"text": tf.strings.reduce_join(words, axis=1, separator=" ")}
 
     def _continue(self, ids):
-        """Continues prompts `(B, T)`.
-
-        KerasHub's loop writes words with an XLA operation, which this avoids.
-        """
+        """Continues prompts `(B, T)`, without the XLA operation of KerasHub's loop."""
         free = ids == PAD_ID
 
         def unfinished(index, ids, states):

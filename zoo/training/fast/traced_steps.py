@@ -147,10 +147,7 @@ def _is_plain(model):
 
 
 def _trace(model, data, tensors):
-    """Returns two functions of a batch's tensors that give loss and gradients.
-
-    The first one is traced, the second one is plain.
-    """
+    """Two functions from a batch's tensors to loss and gradients: traced and plain."""
     import torch
     from torch.fx.experimental.proxy_tensor import make_fx
 

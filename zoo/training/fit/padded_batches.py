@@ -29,12 +29,7 @@ class _OrderedBatches(keras.utils.PyDataset):
     seed: int | None = None
 
     def set_epoch(self, epoch: int, start: int = 0) -> None:
-        """Puts the batches into the order of an epoch.
-
-        Args:
-            epoch: the epoch, counted from 0.
-            start: number of batches to skip, which have been trained on.
-        """
+        """Puts the batches into the order of an epoch, without the first `start`."""
         shuffle: Any = np.arange
         if self.seed is not None:
             shuffle = np.random.default_rng((self.seed, epoch)).permutation
