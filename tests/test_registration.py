@@ -46,6 +46,7 @@ def folder(tokenizer, tmp_path_factory):  # noqa: F811
     return folder
 
 
+@pytest.mark.once
 def test_keras_loads_layers_and_tasks(folder):
     python("import zoo, keras" + UNLOADED + LOAD + UNLOADED + LOAD_TASK, str(folder))
 

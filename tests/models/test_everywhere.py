@@ -82,7 +82,7 @@ def translators(classes, tokenizer):
     return tasks
 
 
-@pytest.mark.once
+@pytest.mark.long  # the bundled presets, of one backend each, load under all
 @pytest.mark.filterwarnings("ignore:.*cannot be verified")
 def test_saved_under_each_backend_loaded_under_each_other(tokenizer, tmp_path):
     tasks = translators(KINDS, tokenizer)

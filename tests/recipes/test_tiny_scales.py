@@ -1,7 +1,6 @@
 """Each recipe at its tiny scale: it learns its task, and a few steps leave a preset.
 
-tests/training/test_tiny_recipe.py has luong_local's under all three backends, of
-shorter sentences.
+tests/training/test_tiny_recipe.py has luong_local's, of shorter sentences.
 """
 
 import csv

@@ -13,7 +13,6 @@ import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.marks import long
 from zoo.serving.runtime.pieces import Pieces
 from zoo.text import Tokenizer, train_tokenizer
 
@@ -222,7 +221,8 @@ def test_characters_that_do_not_fit_are_refused():
 # === SentencePiece's training in a thread ===
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, long(signal.SIGTERM)])
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_end_it(number):
     # Half an hour of training. A background job's children have no handler of SIGINT.
     program = """

@@ -11,6 +11,7 @@ from tests.harness import load_recipe
 from zoo.data import reversal_pairs
 from zoo.training.recipes import translation_run
 
+pytestmark = pytest.mark.once
 EPOCHS = 6
 ARGUMENTS = ["--scale", "tiny", "--epochs", str(EPOCHS), "--set", "pairs=4000"]
 

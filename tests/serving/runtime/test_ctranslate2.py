@@ -11,6 +11,7 @@ from zoo.serving import export_ctranslate2, runtime
 from zoo.text import Tokenizer, train_tokenizer
 
 pytest.importorskip("ctranslate2", reason="it needs the extra `ctranslate2`")
+pytestmark = pytest.mark.once  # an export holds arrays, whatever the backend
 SOURCES = [*TEXTS, "", "dog 日本", "a"]
 FORMS = [("pre", "all", True), ("post", "target", False), ("pre", None, False)]
 
