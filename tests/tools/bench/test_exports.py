@@ -18,7 +18,8 @@ class Model:
 
     task_name = "translate"
 
-    def translate(self, texts, beam_size, return_details):
+    def translate(self, texts, beam_size, return_details=False):
+        texts = [texts] if isinstance(texts, str) else texts
         records = [
             SimpleNamespace(text=text, tokens=text.split(), score=score)
             for text, score in map(self.answers.get, texts)
