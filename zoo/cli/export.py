@@ -4,6 +4,7 @@ import argparse
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 import webbrowser
@@ -157,9 +158,11 @@ def _engine_here():
     """Returns TensorFlow Serving where it can be started, or else Ray Serve."""
     from zoo.serving.export.model_server import BINARY
 
-    if shutil.which(BINARY) or shutil.which("docker"):
+    docker = shutil.which("docker")
+    runs = docker and subprocess.run([docker, "info"], capture_output=True)
+    if shutil.which(BINARY) or (runs and not runs.returncode):
         return "tensorflow"
-    progress(f"no {BINARY} on PATH, and no docker: serving by Ray Serve")
+    progress(f"no {BINARY} on PATH, and no docker that runs: serving by Ray Serve")
     return "ray"
 
 
