@@ -1,4 +1,4 @@
-"""What a task's `fit`, `evaluate` and the like take, as arrays or batches."""
+"""Turns the inputs of a task's `fit` and `evaluate` into arrays or batches."""
 
 import contextlib
 import inspect

@@ -50,7 +50,7 @@ def save_state(path: str | Path, model: Any, state: dict[str, Any]) -> None:
 def check_weights(model: Any) -> None:
     """Raises a FloatingPointError for a weight that is not finite."""
     for variable in model.weights:
-        if not np.all(np.isfinite(ops.convert_to_numpy(variable.value))):
+        if not ops.all(ops.isfinite(variable.value)):  # one bool from the device
             raise FloatingPointError(
                 f"The weights are not finite and no checkpoint is written. "
                 f"Received: {variable.path}"
