@@ -16,16 +16,14 @@ pytestmark = [pytest.mark.backend_free, pytest.mark.usefixtures("nothing_at_hand
 
 # === The user's own files ===
 @pytest.fixture
-def own(tmp_path, monkeypatch):
-    """Writes a corpus's files to ZOO_DATA_DIR; returns their folder."""
-    monkeypatch.setenv("ZOO_DATA_DIR", str(tmp_path / "own"))
+def put(tmp_path, monkeypatch):
+    """Writes a file below ZOO_DATA_DIR."""
+    monkeypatch.setenv("ZOO_DATA_DIR", str(tmp_path))
 
-    def write(name, files):
-        folder = tmp_path / "own" / name
-        folder.mkdir(parents=True, exist_ok=True)
-        for file_name, text in files.items():
-            (folder / file_name).write_text(text, encoding="utf-8")
-        return folder
+    def write(name, text):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, "utf-8")
 
     return write
 
@@ -38,43 +36,45 @@ def own(tmp_path, monkeypatch):
         (("fr", "de"), ("Un chien.", "Ein Hund.")),
     ],
 )
-def test_any_two_languages_of_a_corpus_make_a_pair(own, languages, first):
-    own("multi30k", SIDES)
+def test_any_two_languages_of_a_corpus_make_a_pair(put, languages, first):
+    for name, text in SIDES.items():
+        put(f"multi30k/{name}", text)
     pairs = load("multi30k", *languages)
     assert next(iter(pairs)) == first and len(pairs) == 2
     assert pairs.references == [[target] for target in pairs.targets]
     assert (pairs.source_language, pairs.target_language) == languages
 
 
-def test_test_is_another_name_of_test_2016_flickr(own):
-    own("multi30k", {f"test_2016_flickr.{code}": "A\n" for code in ("en", "de")})
+def test_test_is_another_name_of_test_2016_flickr(put):
+    for code in ("en", "de"):
+        put(f"multi30k/test_2016_flickr.{code}", "A\n")
     assert load("multi30k", split="test") == load("multi30k", split="test_2016_flickr")
     assert load("multi30k", split="test").split == "test_2016_flickr"
 
 
-def test_tabs_separate_references_in_tatoebas_valid_and_test_alone(own):
-    own("tatoeba", {"valid.en": "You.\nHi.\n", "valid.de": "Du.\tIhr.\nHallo.\n"})
+def test_tabs_separate_references_in_tatoebas_valid_and_test_alone(put):
+    put("tatoeba/valid.en", "You.\nHi.\n")
+    put("tatoeba/valid.de", "Du.\tIhr.\nHallo.\n")
     pairs = load("tatoeba", split="valid")
     assert pairs.references == [["Du.", "Ihr."], ["Hallo."]]
     assert pairs.targets == ["Du.", "Hallo."]
     back = load("tatoeba", source="de", target="en", split="valid")
     assert back.sources == ["Du.", "Hallo."]
     assert back.references == [["You."], ["Hi."]]
-    own("multi30k", {"train.en": "A dog.\n", "train.de": "Ein\tHund.\n"})
+    put("multi30k/train.en", "A dog.\n")
+    put("multi30k/train.de", "Ein\tHund.\n")
     assert load("multi30k").references == [["Ein\tHund."]]
 
 
-def test_a_missing_file_is_named(own):
-    folder = own("multi30k", {"train.en": "A dog.\n"})
-    with pytest.raises(
-        FileNotFoundError, match=f"{folder / 'train.de'} is miss"
-    ) as error:
+def test_a_missing_file_is_named(put):
+    put("multi30k/train.en", "A dog.\n")
+    with pytest.raises(FileNotFoundError, match="multi30k/train.de is miss") as error:
         load("multi30k")
     assert isinstance(error.value, ValueError)  # which the command line reports
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_real_corpora_are_those_that_are_meant(name, monkeypatch):
+def test_the_real_corpora_are_those_that_are_meant(name):
     if not (REAL_FOLDER / name).is_dir():
         pytest.skip(f"ZOO_DATA_DIR has no {name}")
     for file_name, file in CORPORA[name].files.items():
@@ -87,9 +87,7 @@ def test_the_real_corpora_are_those_that_are_meant(name, monkeypatch):
     ("name", "sizes", "most"),
     [("multi30k", (29000, 1014, 1000), 1), ("tatoeba", (165129, 1000, 1000), 7)],
 )
-def test_the_real_corpora_have_the_pairs_that_are_stated(
-    monkeypatch, name, sizes, most
-):
+def test_the_real_corpora_have_the_stated_pairs(monkeypatch, name, sizes, most):
     if not (REAL_FOLDER / name).is_dir():
         pytest.skip(f"ZOO_DATA_DIR has no {name}")
     monkeypatch.setenv("ZOO_DATA_DIR", str(REAL_FOLDER))
@@ -188,19 +186,6 @@ CONLLU = """# sent_id = 1
 # sent_id = 2
 1\tYes\tyes\tINTJ\tUH\t_\t0\troot\t_\t_
 """
-
-
-@pytest.fixture
-def put(tmp_path, monkeypatch):
-    """Writes a file below ZOO_DATA_DIR."""
-    monkeypatch.setenv("ZOO_DATA_DIR", str(tmp_path))
-
-    def write(name, text):
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, "utf-8")
-
-    return write
 
 
 def test_ptb(put):

@@ -12,7 +12,7 @@ import zoo
 from tests.harness import load_recipe
 from tests.marks import long, proved_under
 from zoo.analysis import caption_scores
-from zoo.data import draw_scenes, reversal_pairs
+from zoo.data import CorpusError, Labelled, draw_scenes, reversal_pairs
 from zoo.training.recipes import translation_run
 
 
@@ -147,3 +147,20 @@ def test_a_few_steps_lower_the_loss_and_leave_a_preset(
     if "model" in recipe.classes:
         assert type(model.backbone) is recipe.classes["model"].load()
     use(model, found)
+
+
+@pytest.mark.once
+def test_phrases_of_the_treebank(tmp_path, monkeypatch):
+    monkeypatch.setenv("ZOO_DATA_DIR", str(tmp_path))
+    path = tmp_path / "sst_trees" / "train.txt"
+    path.parent.mkdir()
+    path.write_text("(0 Bad)\n(4 (2 So) (3 GOOD))\n")
+    add = load_recipe("lstmn_sentiment")._add_phrases
+    fine, binary = Labelled(["bad"], [1], "abcde"), Labelled([], [], "ab")
+    add(fine, 1)
+    assert fine == Labelled(["bad", "so", "good"], [1, 2, 3], "abcde")
+    add(binary, 2)
+    assert binary == Labelled(["bad", "good", "so good"], [0, 1, 1], "ab")
+    path.write_text("(0 Bad")
+    with pytest.raises(CorpusError, match="line 1 should be a tree"):
+        add(fine, 2)
