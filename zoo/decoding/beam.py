@@ -20,9 +20,6 @@ from zoo.decoding.compiled import (
 )
 from zoo.decoding.search import Search
 
-# The width of a block is a multiple of this: XLA finds maxima of 48 values three times
-# as fast as those of 32 or 34.
-_BLOCK = 48
 _SMALL = 2**15  # values of which torch finds the largest sooner without blocks
 
 
@@ -34,9 +31,11 @@ def top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     sort of many values.
     """
     torch = keras.backend.backend() == "torch"
-    largest_of = _torch_top_k if torch else ops.top_k
+    # XLA finds maxima of 48 values three times as fast as those of 32 or 34, torch those
+    # of 64 seven times as fast as those of 48.
+    largest_of, block = (_torch_top_k, 64) if torch else (ops.top_k, 48)
     size = int(values.shape[-1])  # a tensor while torch traces a step
-    width = _BLOCK * math.ceil(math.isqrt(size // k) / _BLOCK)
+    width = block * math.ceil(math.isqrt(size // k) / block)
     small = torch and math.prod(map(int, values.shape)) <= _SMALL
     if small or size < 4 * k * width:
         return largest_of(values, k)
@@ -69,8 +68,8 @@ def _torch_top_k(values, k):
     else:
         # Each is lowered by its index, by less than half the distance of two float32s.
         exact = values.double()
-        place = torch.arange(1, values.shape[-1] + 1, device=values.device)
-        exact = exact - (exact.abs() * 2.0**-50 + 1e-300) * place
+        place = torch.arange(1, values.shape[-1] + 1, device=values.device) * 2.0**-50
+        exact = torch.addcmul(exact, exact.abs() + 1e-285, place.double(), value=-1.0)
         indices = exact.topk(k).indices
     return values.gather(-1, indices), indices
 
