@@ -31,8 +31,8 @@ def top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     sort of many values.
     """
     torch = keras.backend.backend() == "torch"
-    # XLA finds maxima of 48 values three times as fast as those of 32 or 34, torch those
-    # of 64 seven times as fast as those of 48.
+    # XLA finds maxima of 48 values three times as fast as of 32 or 34, torch of 64
+    # seven times as fast as of 48.
     largest_of, block = (_torch_top_k, 64) if torch else (ops.top_k, 48)
     size = int(values.shape[-1])  # a tensor while torch traces a step
     width = block * math.ceil(math.isqrt(size // k) / block)

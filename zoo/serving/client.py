@@ -293,7 +293,7 @@ class _REST:
             return read_body(*call.result(timeout))
         except TimeoutError:
             raise ServingError("DEADLINE_EXCEEDED", "no answer in time") from None
-        except (httpx2.TransportError, httpx2.InvalidURL) as error:
+        except (httpx2.TransportError, httpx2.InvalidURL, ExceptionGroup) as error:
             raise ServingError("UNAVAILABLE", str(error)) from None
 
     async def _post(self, url, content, timeout):
