@@ -66,7 +66,7 @@ XIONG = "Xiong et al. 2020, On Layer Normalization (from memory)"
 CLAIMS = (
     Claim(
         "attention is better than one fixed vector",
-        "Bahdanau et al. 2015, table 1",
+        "Bahdanau et al. 2015, table 1: 26.8, 17.8",
         better("bahdanau", "rnnencdec"),
     ),
     Claim(
@@ -93,7 +93,7 @@ CLAIMS = (
     ),
     Claim(
         "an encoder that reads both ways is better than one that reads backwards",
-        "Bahdanau et al. 2015, §3.2, who give the reason and no figure",
+        "Bahdanau et al. 2015, §3.2, without a figure",
         better("general_both", "general"),
     ),
     Claim(
