@@ -259,7 +259,7 @@ RECIPE = Recipe(
             embedding_dim=100,
             hidden_dim=100,
             labels="fine",
-            phrases=20,
+            phrases=30,
             batch_size=32,
         ),
         "paper": Settings(20, PAPER),
