@@ -14,10 +14,13 @@ formulas: 9,000 formulas, a quarter of an hour: the preset that writes LaTeX.
 paper: the authors' decoder for COCO and Adam (rate and clipping are ours), on 12,000
        scenes.
 
-Hard attention: `--set model.attention=hard` (at `formulas` it hardly learns:
-docs/papers/xu.md). Only `paper` has the doubly stochastic penalty, with the authors' λ
-of 1 and their loss of a sentence; elsewhere losses are per token, and `--set
-model.doubly_stochastic=0.01` adds it.
+Hard attention: `--set model.attention=hard`. At `formulas` it hardly learns from
+nothing, but does from the soft preset's weights (docs/papers/xu.md): `--set
+start=show_attend_tell_formulas --set optimizer.learning_rate=1e-3 --epochs 5`.
+
+Only `paper` has the doubly stochastic penalty, with the authors' λ of 1 and their loss
+of a sentence; elsewhere losses are per token, and `--set model.doubly_stochastic=0.01`
+adds it.
 """
 
 import dataclasses
@@ -41,6 +44,8 @@ class Captions:
         loss: arguments of `SmoothedCrossEntropy`.
         batch_size: images of a batch.
         buckets: padded lengths of captions, each compiled once.
+        start: preset whose vocabulary and weights training starts from; None for new
+            ones.
 
     Raises:
         ValueError: for a number out of range, or other data.
@@ -54,6 +59,7 @@ class Captions:
     loss: dict[str, Any] = dataclasses.field(default_factory=dict)
     batch_size: int = 32
     buckets: int = 3
+    start: str | None = None
     patience: int | None = None
 
     def __post_init__(self) -> None:
@@ -71,7 +77,12 @@ def train(run: Any) -> dict[str, Any]:
     given = caption_scores.examples(data, settings.images, "train")
     valid = caption_scores.examples(data, count, "valid")
     captions = [example.caption for example in given]
-    tokenizer = Tokenizer(proto=_vocabulary(captions))
+    start = None
+    if settings.start is not None:
+        with refused_as("start"):
+            start = zoo.load(settings.start)
+    proto = start.preprocessor.tokenizer.proto if start else _vocabulary(captions)
+    tokenizer = Tokenizer(proto=proto)
     images = caption_scores.draw_images(given)
     rows = tokenizer.tokenize(captions)
     preprocessor = zoo.models.ShowAttendTellCaptionerPreprocessor(
@@ -83,6 +94,9 @@ def train(run: Any) -> dict[str, Any]:
     size, options = tokenizer.vocabulary_size(), {"image_shape": images.shape[1:]}
     with refused_as("model"):
         backbone = zoo.models.ShowAttendTell(size, **options, **settings.model)
+    if start:
+        with refused_as("start"):
+            backbone.set_weights(start.backbone.get_weights())
     task = zoo.models.ShowAttendTellCaptioner(backbone, preprocessor)
     held_out = caption_scores.draw_images(valid)
     watched = f"val_{caption_scores.ACCURACY[data].replace(' ', '_')}"

@@ -5,14 +5,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from tests.harness import (
-    close,
-    compiled,
-    gradients,
-    randomize,
-    same_config,
-    to_numpy,
-)
+from tests.harness import close, compiled, gradients, randomize, same_config, to_numpy
 from tests.layers import reference
 from zoo.layers import AdditiveAttention, ContextCell, ContextDecoder, GRUCell
 from zoo.layers.hard_attention import HardAttention, choose, reinforce
@@ -51,7 +44,7 @@ def test_without_noise_it_takes_the_most_probable_place():
 
 def test_draws_are_alphas():
     """Of 20,000 draws each place has its share, within five standard errors; one in
-    four steps keeps α."""
+    four images keeps α, at all of its steps."""
     alpha = np.array([0.5, 0.3, 0.2, 0.0], "float32")
     rows = np.tile(alpha, (20_000, 1))
     layer = HardAttention(AdditiveAttention(2), soft_share=0.25)
@@ -63,6 +56,8 @@ def test_draws_are_alphas():
     assert (drawn.max(1) == 1).all() and (drawn.sum(1) == 1).all()
     errors = 5 * (alpha * (1 - alpha) / len(drawn)) ** 0.5
     assert (abs(drawn.mean(0) - alpha) <= errors).all()
+    noise = to_numpy(layer.draw_noise((100, 3, 4), keras.random.SeedGenerator(3)))
+    assert set(noise[:, 0, -1]) == {0, 1} and not np.ptp(noise[..., -1], axis=1).any()
 
 
 def test_the_estimator_is_unbiased():

@@ -26,3 +26,6 @@ def test_formulas_leave_a_preset_of_their_own(tmp_path, monkeypatch):
     assert card.scores[0]["command"].endswith("measure show_attend_tell_formulas")
     [formula] = draw_formulas(1, "test")
     assert isinstance(zoo.load(tmp_path).caption(formula.draw(), beam_size=2), str)
+    sets = [*sets, "--set", f"start={tmp_path}", "--set", "model.attention=hard"]
+    argv = [*argv[:4], "--output", str(tmp_path / "hard"), *sets]
+    assert load_recipe("show_attend_tell").RECIPE.main(argv) == 0

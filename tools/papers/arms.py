@@ -236,9 +236,10 @@ def digest(name) -> str:
     stand together."""
     arm = ARMS[name]
     settings = to_jsonable(choices(name))
-    # It came later: while it changes nothing, the digests of earlier runs hold.
-    if settings.get("tokenizer") == {"normalization": "nmt_nfkc"}:
-        del settings["tokenizer"]
+    # They came later: while they change nothing, the digests of earlier runs hold.
+    for key, value in (("tokenizer", {"normalization": "nmt_nfkc"}), ("start", None)):
+        if settings.get(key) == value:
+            settings.pop(key, None)
     parts = [arm.recipe().name, settings, arm.kind, arm.scale, arm.beams, arm.attends]
     if arm.kind == "language model":
         parts += [SEGMENT, BLOCK]

@@ -17,14 +17,14 @@ class HardAttention(Attention):
         s_t ~ Multinoulli(α_t),  z_t = Σ_i s_ti a_i              equations 8 and 9
 
     α_t are the weights of the layer inside. In training, by `noise`, one place is
-    drawn; a share of the steps keeps α_t itself, which lowers the estimator's variance
+    drawn; a share of the images keeps α itself, which lowers the estimator's variance
     (section 4.1). Without noise the most probable place is taken.
 
     No gradient passes through a draw: `reinforce` is a loss that has the estimator's.
 
     Args:
         attention: an attention layer of zoo's, which gives α.
-        soft_share: probability that α_t is kept, for each sentence and step. (The
+        soft_share: probability that an image keeps α at all of its steps. (The
             authors' code throws one coin for the whole batch.)
 
     Call arguments: those of the attention layers, and
@@ -57,7 +57,7 @@ class HardAttention(Attention):
         self.needs_position = self.attention.needs_position
 
     def draw_noise(self, shape: Shape, seed: Any) -> Tensor:
-        """Gumbel noise of each place and a coin, `(*shape[:-1], S + 1)`.
+        """Gumbel noise of each place and the image's coin, `(*shape[:-1], S + 1)`.
 
         Args:
             shape: tuple that ends in S, such as `(B, T, S)`.
@@ -68,8 +68,8 @@ class HardAttention(Attention):
         )
         places, coin = uniform[..., :-1], uniform[..., -1:]
         gumbel = -ops.log(-ops.log(ops.minimum(places, 1 - 1e-7)))
-        coin = ops.cast(coin >= self.soft_share, "float32")
-        return ops.concatenate([gumbel, coin], axis=-1)
+        drawn = ops.cast(coin[:, :1] >= self.soft_share, "float32")
+        return ops.concatenate([gumbel, drawn * ops.ones_like(coin)], axis=-1)
 
     def attend(
         self, query: Tensor, memory: Tensor, *given: Any, noise: Any = None
@@ -120,7 +120,7 @@ def reinforce(
         choices: s `(B, T, S)`, the layer's weights. A step that kept α has no gradient
             in the first term: Σ_i α_ti is 1 whatever is learned.
         baseline: b, a scalar.
-        reward: λ_r; 1/10 in the authors' code.
+        reward: λ_r; 1/10 in the authors' code, there of log p per word.
         entropy: λ_e; 0.002 there.
 
     Returns:
