@@ -16,7 +16,7 @@ paper: the authors' decoder for COCO and Adam (rate and clipping are ours), on 1
 
 Hard attention: `--set model.attention=hard`. At `formulas` it hardly learns from
 nothing, but does from the soft preset's weights (docs/papers/xu.md): `--set
-start=show_attend_tell_formulas --set optimizer.learning_rate=1e-3 --epochs 5`.
+start=show_attend_tell_formulas --set optimizer.learning_rate=1e-3 --epochs 4`.
 
 Only `paper` has the doubly stochastic penalty, with the authors' λ of 1 and their loss
 of a sentence; elsewhere losses are per token, and `--set model.doubly_stochastic=0.01`
