@@ -5,11 +5,7 @@ import numpy as np
 import pytest
 
 from zoo import analysis as plots
-from zoo.analysis.alignment_plot import (
-    FOCUS_KEY,
-    SHARE_KEY,
-    WINDOW_KEY,
-)
+from zoo.analysis.alignment_plot import FOCUS_KEY, SHARE_KEY, WINDOW_KEY
 from zoo.decoding import Caption, Translation
 
 pytestmark = pytest.mark.backend_free

@@ -5,11 +5,7 @@ import types
 import numpy as np
 import pytest
 
-from zoo.analysis.caption_scores import (
-    outputs,
-    scores,
-    worst,
-)
+from zoo.analysis.caption_scores import outputs, scores, worst
 from zoo.data import draw_formulas, draw_scenes
 
 pytestmark = pytest.mark.backend_free

@@ -3,19 +3,10 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.decoding.reference import (
-    check_row,
-    compile_search,
-    exhaustive,
-    log_softmax,
-)
+from tests.decoding.reference import check_row, compile_search, exhaustive, log_softmax
 from tests.harness import close, compiled, randomize, to_numpy
 from zoo.decoding import BeamSearch, Ensemble
-from zoo.models import (
-    LuongTranslator,
-    Seq2SeqTranslator,
-    TransformerTranslator,
-)
+from zoo.models import LuongTranslator, Seq2SeqTranslator, TransformerTranslator
 from zoo.text import Tokenizer, train_tokenizer
 
 START, VOCABULARY, LIMIT = 2, 7, 3

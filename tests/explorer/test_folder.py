@@ -17,13 +17,7 @@ from tests.marks import proved_under
 from tests.presets_for_tests import WORDS, save_translator
 from tests.serving.conftest import needs_tensorflow
 from zoo.data.generated.dates import date_pairs
-from zoo.explorer.folder import (
-    MODELS,
-    STATIC,
-    model_info,
-    static_server,
-    write_folder,
-)
+from zoo.explorer.folder import MODELS, STATIC, model_info, static_server, write_folder
 from zoo.explorer.graphs import write_model
 from zoo.presets import find, list_presets
 

@@ -8,13 +8,7 @@ from keras import ops
 from tests.harness import close, compiled, randomize, to_numpy
 from tests.marks import once
 from zoo.explorer import what_if
-from zoo.models import (
-    Bahdanau,
-    LSTMNEncoderDecoder,
-    Luong,
-    Seq2Seq,
-    Transformer,
-)
+from zoo.models import Bahdanau, LSTMNEncoderDecoder, Luong, Seq2Seq, Transformer
 
 SOURCE = np.array([[4, 5, 6, 7, 8, 9, 10], [5, 6, 7, 0, 0, 0, 0]], "int32")
 TOKENS = np.array([5, 4, 9, 7, 6, 8], "int32")  # three hypotheses a sentence

@@ -3,13 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import (
-    both_close,
-    close,
-    compiled,
-    randomize,
-    to_numpy,
-)
+from tests.harness import both_close, close, compiled, randomize, to_numpy
 from tests.layers import reference
 from tests.marks import once
 from zoo.layers import (

@@ -3,14 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import (
-    close,
-    compiled,
-    gradients,
-    randomize,
-    same_config,
-    to_numpy,
-)
+from tests.harness import close, compiled, gradients, randomize, same_config, to_numpy
 from tests.layers import reference
 from tests.marks import once
 from zoo.layers import (

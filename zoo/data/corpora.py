@@ -8,12 +8,7 @@ from zoo.checks import one_of
 from zoo.data import tatoeba
 from zoo.data.corpus import Corpus, CorpusFile, locate
 from zoo.data.generated import dates
-from zoo.data.lines import (
-    CorpusError,
-    aligned_lines,
-    conllu_sentences,
-    read_lines,
-)
+from zoo.data.lines import CorpusError, aligned_lines, conllu_sentences, read_lines
 from zoo.data.text_sets import Labelled, Pairs, Tagged
 
 # What the table can't say.

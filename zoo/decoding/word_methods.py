@@ -19,10 +19,7 @@ class Classifying:
     preprocessor: Any
 
     def classify(
-        self,
-        texts: str | list[str],
-        batch_size: int = 32,
-        return_details: bool = False,
+        self, texts: str | list[str], batch_size: int = 32, return_details: bool = False
     ) -> Any:
         """The most probable class of each text.
 

@@ -8,13 +8,7 @@ from zoo.layers.attention import (
     MultiplicativeAttention,
 )
 from zoo.layers.attention_decoder import AttentionCell, AttentionDecoder
-from zoo.layers.cells import (
-    GRUCell,
-    LSTMCell,
-    SimpleRNNCell,
-    logistic_1,
-    logistic_2,
-)
+from zoo.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, logistic_1, logistic_2
 from zoo.layers.configured import PerGate
 from zoo.layers.context_decoder import (
     ContextCell,

@@ -221,11 +221,7 @@ class FixedContextDecoder(ConfiguredLayer):
         return outputs, ops.broadcast_to(context[:, None], lead)
 
     def step(
-        self,
-        inputs: Tensor,
-        state: Tensor,
-        added: Tensor,
-        reset: Tensor | None = None,
+        self, inputs: Tensor, state: Tensor, added: Tensor, reset: Tensor | None = None
     ) -> Tensor:
         """One step: `(B, n)`, `(B, units)` and `*project(context)` to `(B, units)`."""
         net = self.cell.project(inputs) + added

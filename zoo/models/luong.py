@@ -180,10 +180,7 @@ class Luong(Seq2SeqBackbone):
         self.build(None)
 
     def _make_attention(self):
-        options = {
-            "kernel_initializer": self.uniform(),
-            **self.named("attention"),
-        }
+        options = {"kernel_initializer": self.uniform(), **self.named("attention")}
         if self.attention == "location":
             return LocationAttention(self.max_source_length, **options)
         if self.attention == "local_m":

@@ -305,20 +305,16 @@ def train_pieces(texts: Sequence[str], **settings: Any) -> bytes:
 
     def work():
         try:
-            trained.set_result(_train(texts, settings))
+            model = io.BytesIO()
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(texts), model_writer=model, **settings
+            )
+            trained.set_result(model.getvalue())
         except Exception as error:
             trained.set_exception(error)
 
     threading.Thread(target=work, daemon=True).start()
     return trained.result()
-
-
-def _train(texts, settings):
-    model = io.BytesIO()
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(texts), model_writer=model, **settings
-    )
-    return model.getvalue()
 
 
 @functools.cache

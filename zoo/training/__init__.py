@@ -9,11 +9,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "config": ["ConfigurationError"],
-        "recipe": [
-            "Recipe",
-            "at_least",
-            "load_recipe",
-        ],
+        "recipe": ["Recipe", "at_least", "load_recipe"],
         "recipes.arguments": ["Arguments"],
         "recipes.choices": ["ClassArguments"],
         "recipes.user_text": ["UserText"],

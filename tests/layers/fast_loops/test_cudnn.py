@@ -7,10 +7,7 @@ from keras import ops
 
 from tests.harness import close, compiled, gradients, randomize
 from tests.marks import once
-from zoo.layers import (
-    LSTMCell,
-    RecurrentStack,
-)
+from zoo.layers import LSTMCell, RecurrentStack
 from zoo.layers.fast_loops import decoder_loop as cells_module
 from zoo.layers.fast_loops.cudnn import has_cudnn, run_lstm
 from zoo.layers.fast_loops.decoder_loop import run_cell

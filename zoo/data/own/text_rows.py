@@ -48,10 +48,7 @@ class Reader:
     """
 
     def __init__(
-        self,
-        kind: str,
-        columns: Sequence[Any] | None,
-        languages: Sequence[str] | None,
+        self, kind: str, columns: Sequence[Any] | None, languages: Sequence[str] | None
     ) -> None:
         self.kind = KINDS[one_of("kind", kind, KINDS)]
         self.columns, self.unused, self.pairs = columns, columns, kind == "pairs"

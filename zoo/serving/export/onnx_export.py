@@ -43,10 +43,7 @@ class Function(NamedTuple):
 
 
 def export_onnx(
-    task: Any,
-    path: StrPath,
-    quantize: str | None = None,
-    preset: str | None = None,
+    task: Any, path: StrPath, quantize: str | None = None, preset: str | None = None
 ) -> Path:
     """Writes the next version of a task as ONNX graphs.
 
