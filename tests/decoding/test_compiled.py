@@ -1,4 +1,5 @@
 import threading
+import types
 
 import keras
 import numpy as np
@@ -36,6 +37,21 @@ def test_one_key_is_compiled_once():
     assert compiled(model, "key", None) is run
     assert compiled(model, "other", times_weight(model)) is not run
     assert compiled(make_model(), "key", times_weight(model)) is not run
+
+
+@pytest.mark.skipif(keras.backend.backend() != "jax", reason="XLA's memory")
+def test_what_a_compiler_freed_is_returned(monkeypatch):
+    trims = []
+    library = types.SimpleNamespace(malloc_trim=trims.append)
+    monkeypatch.setattr("zoo.decoding.compiled.ctypes.CDLL", lambda _: library)
+    monkeypatch.setattr("platform.libc_ver", lambda: ("glibc", ""))
+    run = compiled(model := make_model(), "key", times_weight(model))
+    for ids, count in ((IDS, 1), (IDS + 1, 1), (IDS[:2], 2), (IDS, 2)):
+        run(ids)
+        assert trims == [0] * count
+    monkeypatch.setattr("platform.libc_ver", lambda: ("", ""))
+    run(IDS[:1])
+    assert len(trims) == 2
 
 
 def test_other_variables_are_compiled_anew():

@@ -6,8 +6,10 @@ less. `torch.jit.trace` is deprecated, but `make_fx` took longer and its steps w
 faster.
 """
 
+import ctypes
 import functools
 import os
+import platform
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
@@ -60,16 +62,23 @@ def _compile(model, function):
     else:
         import jax
 
-        variables = list(model.variables)
+        variables, compiling = list(model.variables), list[bool]()
 
         @jax.jit
         def pure(values, *arrays, **named):
+            compiling.append(True)  # for it is traced
             mapping = list(zip(variables, values, strict=True))
             with keras.StatelessScope(state_mapping=mapping):
                 return function(*arrays, **named)
 
         def run(*arrays, **named):
-            return pure([variable.value for variable in variables], *arrays, **named)
+            values = [variable.value for variable in variables]
+            outputs = pure(values, *arrays, **named)
+            if compiling:
+                compiling.clear()
+                if platform.libc_ver()[0] == "glibc":  # which keeps what XLA has freed
+                    ctypes.CDLL(None).malloc_trim(0)
+            return outputs
 
     def program(*arrays, **named):
         arrays, named = tree.map_structure(ops.convert_to_tensor, (arrays, named))
