@@ -1,8 +1,10 @@
 import importlib
 import math
 import os
+import re
 import subprocess
 import sys
+import weakref
 from contextlib import nullcontext
 
 import keras
@@ -89,7 +91,7 @@ def test_usable_cores_are_those_of_the_affinity_and_the_container(
 @pytest.mark.skipif(
     keras.backend.backend() != "torch", reason="torch alone records functions"
 )
-def test_a_recorded_function_has_no_cast_that_changes_nothing():
+def test_a_recorded_function_has_neither_idle_casts_nor_its_inputs():
     import torch
 
     def function(x):
@@ -105,6 +107,11 @@ def test_a_recorded_function_has_no_cast_that_changes_nothing():
     for got, wanted in zip(recorded(inputs + 2), function(inputs + 2), strict=True):
         assert got.dtype == wanted.dtype and torch.equal(got, wanted)
     assert recorded(inputs)[2].data_ptr() != inputs.data_ptr()
+    constants = re.findall(r": \S+ = prim::Constant\[.*", str(recorded.graph))
+    assert len(constants) == len(set(constants))
+    weak = weakref.ref(inputs)
+    del inputs
+    assert weak() is None
 
 
 _GREETING = b"""\
@@ -129,9 +136,31 @@ def test_what_a_backend_logs_as_it_starts_is_left_out(fails, monkeypatch, capfd)
 
 @pytest.mark.once
 def test_loading_is_quiet():
-    """In any Python program that has not imported Keras before."""
-    code = "import zoo; print(zoo.load('birnn').tag('A dog')[0])"
+    """In any Python program that has not imported Keras before, and saves memory."""
+    code = (
+        "import sys, zoo; print(zoo.load('birnn').tag('A dog')[0]); "
+        "print({'tensorflow', 'torch._dynamo'} & {*sys.modules})"
+    )
     environment = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert (done.stdout, done.stderr) == ("('A', 'DET')\n", "")
+    needed = {"tensorflow"} & {keras.backend.backend()}
+    assert (done.stdout, done.stderr) == (f"('A', 'DET')\n{needed}\n", "")
+
+
+_COMPILER = """
+import sys
+from zoo.backend import quiet_start
+with quiet_start():
+    import keras
+assert "torch._dynamo" not in sys.modules
+from keras.src.backend.torch import random
+assert not hasattr(random.torch_seed_generator, "_torchdynamo_disable")
+keras.utils.clear_session()  # which imports the compiler
+assert random.torch_seed_generator._torchdynamo_disable
+"""
+
+
+@pytest.mark.skipif(keras.backend.backend() != "torch", reason="torch's compiler")
+def test_what_keras_hides_from_the_compiler_is_hidden_once_there_is_one():
+    subprocess.run([sys.executable, "-c", _COMPILER], check=True)

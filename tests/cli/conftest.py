@@ -22,7 +22,7 @@ def task(monkeypatch):
 def tiny(tmp_path, monkeypatch):
     """One preset, `tiny`, in the bundled folder and nothing elsewhere."""
     make_preset(tmp_path / "bundled" / "tiny")
-    monkeypatch.setattr(registry, "_bundled_folder", lambda: tmp_path / "bundled")
+    monkeypatch.setattr(registry, "bundled_folder", lambda *_: tmp_path / "bundled")
     monkeypatch.setenv("ZOO_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "bundled" / "tiny"
 

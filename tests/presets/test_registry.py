@@ -7,14 +7,7 @@ import pytest
 
 import zoo
 from tests.presets_for_tests import make_preset
-from zoo.presets import (
-    PresetError,
-    build,
-    find,
-    list_presets,
-    registry,
-    verify,
-)
+from zoo.presets import PresetError, build, find, list_presets, registry, verify
 
 pytestmark = [
     pytest.mark.once,
@@ -40,7 +33,7 @@ def places(tmp_path, monkeypatch):
         folder.mkdir()
         setattr(found, name, folder)
     monkeypatch.chdir(found.here)
-    monkeypatch.setattr(registry, "_bundled_folder", lambda: found.bundled)
+    monkeypatch.setattr(registry, "bundled_folder", lambda *_: found.bundled)
     monkeypatch.setenv("ZOO_CACHE_DIR", str(found.cache))
     return found
 

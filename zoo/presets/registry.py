@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from zoo.backend import quiet_start
+from zoo.backend import quiet_start, without_tensorflow
 from zoo.files import StrPath, bundled_folder, cache_folder, sha256
 from zoo.presets.card import (
     CARD_FILE,
@@ -48,6 +48,9 @@ PACKAGES = {
 def load(name: StrPath, **kwargs: Any) -> Any:
     """Loads a preset: the task with its weights, ready for `translate`.
 
+    Under JAX and PyTorch, KerasHub is imported without TensorFlow: if you use other
+    models of KerasHub as well, import it first.
+
     Args:
         name: a preset folder, the folder of a finished run, a name from
             `list_presets`, or a handle: `hf://user/name`,
@@ -75,7 +78,8 @@ def load(name: StrPath, **kwargs: Any) -> Any:
     with quiet_start() if first else contextlib.nullcontext():
         import keras
 
-        import_tasks()
+        with without_tensorflow():
+            import_tasks()
         if first:
             keras.ops.zeros(())  # looks for devices
     from zoo.presets.build import build, task_class
@@ -245,10 +249,6 @@ def _of_run(folder):
     return presets[0]
 
 
-def _bundled_folder():
-    return bundled_folder("_presets", "savedmodels")
-
-
 def _installed_folders():
     """Returns the folders of packages with presets, without importing them."""
     folders = []
@@ -271,6 +271,7 @@ def _installed_folders():
 
 def _named_folders():
     """Returns name -> folder; the package's presets take precedence."""
-    roots = cache_folder() / "presets", *_installed_folders(), _bundled_folder()
+    bundled = bundled_folder("_presets", "savedmodels")
+    roots = cache_folder() / "presets", *_installed_folders(), bundled
     cards = (card for root in roots for card in root.glob(f"*/{CARD_FILE}"))
     return {card.parent.name: card.parent for card in cards}
