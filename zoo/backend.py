@@ -110,8 +110,7 @@ def quiet_start() -> Iterator[None]:
     The dozen lines that TensorFlow logs at its start, most of them about missing GPUs,
     are left out; any other line, C++'s too, is shown, even if the process ends.
     Python's garbage collector is off meanwhile: to go through the imported objects
-    again and again takes a second, and finds next to nothing. Torch's compiler, another
-    second and 70 MB, is not imported.
+    again and again takes a second, in vain. Torch's compiler is not imported, either.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     enabled = gc.isenabled()
