@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import types
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,14 +71,14 @@ def check_backend() -> None:
 
 
 @contextlib.contextmanager
-def without(*packages: str, stand_in: Any = None) -> Iterator[None]:
-    """Hides packages, behind `stand_in`, from imports that do as well without them.
+def without(*packages: str) -> Iterator[None]:
+    """Hides packages from imports that try them and do as well without.
 
     A package that is already imported stays. Afterwards the others can be imported.
     """
     hidden = [name for name in packages if name not in sys.modules]
     for name in hidden:  # None makes Python raise ModuleNotFoundError on import
-        sys.modules[name] = stand_in
+        sys.modules[name] = None  # type: ignore[assignment]
     try:
         yield
     finally:
@@ -110,38 +109,17 @@ def quiet_start() -> Iterator[None]:
     The dozen lines that TensorFlow logs at its start, most of them about missing GPUs,
     are left out; any other line, C++'s too, is shown, even if the process ends.
     Python's garbage collector is off meanwhile: to go through the imported objects
-    again and again takes a second, in vain. Torch's compiler is not imported, either.
+    again and again takes a second, and finds next to nothing.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     enabled = gc.isenabled()
     gc.disable()
     try:
-        with _without_greeting(), _without_compiler():
+        with _without_greeting():
             yield
     finally:
         if enabled:
             gc.enable()
-
-
-@contextlib.contextmanager
-def _without_compiler():
-    """Puts off the import of torch's compiler, from which Keras needs a decorator."""
-    if "keras" in sys.modules or configured_backend() != "torch":
-        yield
-        return
-    import wrapt
-
-    name, functions = "torch._dynamo", list[Any]()
-
-    def decorate(compiler):  # when somebody imports it
-        for function in functions:
-            decorated = compiler.disable(function)
-            setattr(sys.modules[function.__module__], function.__name__, decorated)
-
-    stand_in = types.SimpleNamespace(disable=lambda: lambda x: functions.append(x) or x)
-    with without(name, stand_in=stand_in):
-        yield
-    wrapt.register_post_import_hook(decorate, name)
 
 
 @contextlib.contextmanager
