@@ -211,7 +211,7 @@ ARMS: dict[str, Arm] = {
     "soft_plain": _captioner(
         "soft attention, no penalty", "soft", doubly_stochastic=0.0
     ),
-    "hard": _captioner("hard attention", "hard"),
+    "hard": _captioner("hard attention, a coin at each step", "hard"),
     "hard_plain": _captioner(
         "hard attention, no penalty", "hard", doubly_stochastic=0.0
     ),
