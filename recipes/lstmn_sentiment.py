@@ -85,6 +85,8 @@ class Settings:
         at_least(self, epochs=1, least=1, batch_size=1, buckets=1, patience=1)
         at_least(self, phrases=0, sentences=1 if self.labels == "generated" else 0)
         one_of("labels", self.labels, LABELS)
+        if self.phrases:
+            one_of("labels of phrases", self.labels, ("binary", "fine"))
 
 
 MODEL = ClassArguments(lambda: zoo.models.RecurrentClassifier, trial=(4,))
@@ -215,7 +217,8 @@ def work(run: Any) -> dict[str, Any]:
             run.score("sst", "test", f"accuracy {x}", 100 * value, SIGNATURES[x])
             for x, value in found["sst"].items()
         ]
-        facts = {"scores": scores, "languages": ["en"], **of_corpora(SST)}
+        trees = [CORPORA["sst_trees"]] if run.settings.phrases else []
+        facts = {"scores": scores, "languages": ["en"], **of_corpora(SST, *trees)}
         run.write_card(task, **facts)
     run.say(str(results))
     return results

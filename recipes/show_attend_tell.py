@@ -29,7 +29,7 @@ from typing import Any
 import zoo
 from zoo.checks import one_of
 from zoo.training import ClassArguments, Optimizer, Recipe, at_least
-from zoo.training.config import refused_as
+from zoo.training.config import ConfigurationError, refused_as
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,10 +81,14 @@ def train(run: Any) -> dict[str, Any]:
     if settings.start is not None:
         with refused_as("start"):
             start = zoo.load(settings.start)
+            if not isinstance(start, zoo.models.ShowAttendTellCaptioner):
+                raise ValueError(f"it must be a captioner. Received: {settings.start}")
     proto = start.preprocessor.tokenizer.proto if start else _vocabulary(captions)
     tokenizer = Tokenizer(proto=proto)
     images = caption_scores.draw_images(given)
     rows = tokenizer.tokenize(captions)
+    if any(tokenizer.unk_token_id in row for row in rows):
+        raise ConfigurationError("start: the preset lacks words of these captions")
     preprocessor = zoo.models.ShowAttendTellCaptionerPreprocessor(
         tokenizer,
         image_shape=images.shape[1:],

@@ -24,7 +24,7 @@ _SMALL = 2**15  # values of which torch finds the largest sooner without blocks
 
 
 def top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """`ops.top_k` of float32 values, the lower index first among equals.
+    """`ops.top_k` of finite float32 values, the lower index first among equals.
 
     TensorFlow and JAX guarantee that; torch does not. The k largest values are in the k
     blocks with the largest maxima, and a plain reduction finds maxima faster than a
@@ -68,8 +68,9 @@ def _torch_top_k(values, k):
     else:
         # Each is lowered by its index, by less than half the distance of two float32s.
         exact = values.double()
-        place = torch.arange(1, values.shape[-1] + 1, device=values.device) * 2.0**-50
-        exact = torch.addcmul(exact, exact.abs() + 1e-285, place.double(), value=-1.0)
+        options = {"dtype": exact.dtype, "device": exact.device}
+        place = torch.arange(1, values.shape[-1] + 1, **options) * 2.0**-50
+        exact = torch.addcmul(exact, exact.abs() + 1e-285, place, value=-1.0)
         indices = exact.topk(k).indices
     return values.gather(-1, indices), indices
 

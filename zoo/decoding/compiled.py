@@ -62,11 +62,11 @@ def _compile(model, function):
     else:
         import jax
 
-        variables, compiling = list(model.variables), list[bool]()
+        variables, compiling = list(model.variables), set[int]()
 
         @jax.jit
         def pure(values, *arrays, **named):
-            compiling.append(True)  # for it is traced
+            compiling.add(threading.get_ident())  # for it is traced
             mapping = list(zip(variables, values, strict=True))
             with keras.StatelessScope(state_mapping=mapping):
                 return function(*arrays, **named)
@@ -74,8 +74,8 @@ def _compile(model, function):
         def run(*arrays, **named):
             values = [variable.value for variable in variables]
             outputs = pure(values, *arrays, **named)
-            if compiling:
-                compiling.clear()
+            if (thread := threading.get_ident()) in compiling:
+                compiling.discard(thread)
                 if platform.libc_ver()[0] == "glibc":  # which keeps what XLA has freed
                     ctypes.CDLL(None).malloc_trim(0)
             return outputs

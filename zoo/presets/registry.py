@@ -48,8 +48,8 @@ PACKAGES = {
 def load(name: StrPath, **kwargs: Any) -> Any:
     """Loads a preset: the task with its weights, ready for `translate`.
 
-    Under JAX and PyTorch, KerasHub is imported without TensorFlow: if you use other
-    models of KerasHub as well, import it first.
+    Under JAX and PyTorch, KerasHub is imported without TensorFlow: to use other models
+    of KerasHub as well, import `keras_hub` before the first `zoo.load`.
 
     Args:
         name: a preset folder, the folder of a finished run, a name from
