@@ -136,10 +136,9 @@ def test_what_a_backend_logs_as_it_starts_is_left_out(fails, monkeypatch, capfd)
 
 @pytest.mark.once
 def test_loading_is_quiet():
-    """In any Python program that has not imported Keras before, and saves memory."""
-    show = "print(zoo.load('birnn').tag('A dog')[0], 'tensorflow' in sys.modules)"
+    """In any Python program that has not imported Keras before."""
+    code = "import zoo; print(zoo.load('birnn').tag('A dog')[0])"
     environment = {k: v for k, v in os.environ.items() if k != "TF_CPP_MIN_LOG_LEVEL"}
-    command = [sys.executable, "-c", f"import sys, zoo; {show}"]
+    command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    needed = keras.backend.backend() == "tensorflow"
-    assert (done.stdout, done.stderr) == (f"('A', 'DET') {needed}\n", "")
+    assert (done.stdout, done.stderr) == ("('A', 'DET')\n", "")

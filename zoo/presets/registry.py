@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from zoo.backend import quiet_start, without_tensorflow
+from zoo.backend import quiet_start
 from zoo.files import StrPath, bundled_folder, cache_folder, sha256
 from zoo.presets.card import (
     CARD_FILE,
@@ -48,9 +48,6 @@ PACKAGES = {
 def load(name: StrPath, **kwargs: Any) -> Any:
     """Loads a preset: the task with its weights, ready for `translate`.
 
-    Under JAX and PyTorch, KerasHub is imported without TensorFlow: to use other models
-    of KerasHub as well, import `keras_hub` before the first `zoo.load`.
-
     Args:
         name: a preset folder, the folder of a finished run, a name from
             `list_presets`, or a handle: `hf://user/name`,
@@ -78,8 +75,7 @@ def load(name: StrPath, **kwargs: Any) -> Any:
     with quiet_start() if first else contextlib.nullcontext():
         import keras
 
-        with without_tensorflow():
-            import_tasks()
+        import_tasks()
         if first:
             keras.ops.zeros(())  # looks for devices
     from zoo.presets.build import build, task_class
