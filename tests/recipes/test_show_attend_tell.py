@@ -29,3 +29,14 @@ def test_formulas_leave_a_preset_of_their_own(tmp_path, monkeypatch):
     sets = [*sets, "--set", f"start={tmp_path}", "--set", "model.attention=hard"]
     argv = [*argv[:4], "--output", str(tmp_path / "hard"), *sets]
     assert load_recipe("show_attend_tell").RECIPE.main(argv) == 0
+
+
+@pytest.mark.once
+def test_it_starts_from_captioners_that_know_the_words(tmp_path, capsys):
+    for start, told in (
+        ("birnn", "start: it must be a captioner. Received: birnn"),
+        ("show_attend_tell_formulas", "start: the preset lacks words of these"),
+    ):
+        argv = ["--set", f"start={start}", "--output", str(tmp_path / start)]
+        assert load_recipe("show_attend_tell").RECIPE.main(argv) == 2
+        assert told in capsys.readouterr().err

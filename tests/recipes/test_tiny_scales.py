@@ -164,3 +164,4 @@ def test_phrases_of_the_treebank(tmp_path, monkeypatch):
     path.write_text("(0 Bad")
     with pytest.raises(CorpusError, match="line 1 should be a tree"):
         add(fine, 2)
+    assert load_recipe("lstmn_sentiment").RECIPE.main(["--set", "phrases=2"]) == 2
