@@ -126,7 +126,7 @@ def _add_phrases(sentences, longest):
             elif begun:
                 label, first = begun.pop()
                 labels[" ".join(words[first:])] = label
-        if begun or not words:
+        if begun or not words or "(" in re.sub(r"\([0-4] ", "", line):
             raise CorpusError(f"{path}, line {number} should be a tree")
     fine = len(sentences.names) == 5
     for text in sentences.texts:

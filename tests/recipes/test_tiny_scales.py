@@ -161,7 +161,8 @@ def test_phrases_of_the_treebank(tmp_path, monkeypatch):
     assert fine == Labelled(["bad", "so", "good"], [1, 2, 3], "abcde")
     add(binary, 2)
     assert binary == Labelled(["bad", "good", "so good"], [0, 1, 1], "ab")
-    path.write_text("(0 Bad")
-    with pytest.raises(CorpusError, match="line 1 should be a tree"):
-        add(fine, 2)
+    for wrong in ("(0 Bad", "(5 Bad)"):
+        path.write_text(wrong)
+        with pytest.raises(CorpusError, match="line 1 should be a tree"):
+            add(fine, 2)
     assert load_recipe("lstmn_sentiment").RECIPE.main(["--set", "phrases=2"]) == 2
