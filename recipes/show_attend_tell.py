@@ -15,8 +15,8 @@ paper: the authors' decoder for COCO and Adam (rate and clipping are ours), on 1
        scenes.
 
 Hard attention: `--set model.attention=hard`. At `formulas` it hardly learns from
-nothing, but does from the soft preset's weights (docs/papers/xu.md): `--set
-start=show_attend_tell_formulas --set optimizer.learning_rate=1e-3 --epochs 4`.
+nothing, but does from the soft preset's weights (docs/papers/xu.md): `--from
+show_attend_tell_formulas --set optimizer.learning_rate=1e-3 --epochs 4`.
 
 Only `paper` has the doubly stochastic penalty, with the authors' λ of 1 and their loss
 of a sentence; elsewhere losses are per token, and `--set model.doubly_stochastic=0.01`
@@ -44,8 +44,6 @@ class Captions:
         loss: arguments of `SmoothedCrossEntropy`.
         batch_size: images of a batch.
         buckets: padded lengths of captions, each compiled once.
-        start: preset whose vocabulary and weights training starts from; None for new
-            ones.
 
     Raises:
         ValueError: for a number out of range, or other data.
@@ -59,7 +57,6 @@ class Captions:
     loss: dict[str, Any] = dataclasses.field(default_factory=dict)
     batch_size: int = 32
     buckets: int = 3
-    start: str | None = None
     patience: int | None = None
 
     def __post_init__(self) -> None:
@@ -77,18 +74,13 @@ def train(run: Any) -> dict[str, Any]:
     given = caption_scores.examples(data, settings.images, "train")
     valid = caption_scores.examples(data, count, "valid")
     captions = [example.caption for example in given]
-    start = None
-    if settings.start is not None:
-        with refused_as("start"):
-            start = zoo.load(settings.start)
-            if not isinstance(start, zoo.models.ShowAttendTellCaptioner):
-                raise ValueError(f"it must be a captioner. Received: {settings.start}")
+    start = run.start
     proto = start.preprocessor.tokenizer.proto if start else _vocabulary(captions)
     tokenizer = Tokenizer(proto=proto)
     images = caption_scores.draw_images(given)
     rows = tokenizer.tokenize(captions)
     if any(tokenizer.unk_token_id in row for row in rows):
-        raise ConfigurationError("start: the preset lacks words of these captions")
+        raise ConfigurationError("--from: the preset lacks words of these captions")
     preprocessor = zoo.models.ShowAttendTellCaptionerPreprocessor(
         tokenizer,
         image_shape=images.shape[1:],
@@ -98,9 +90,7 @@ def train(run: Any) -> dict[str, Any]:
     size, options = tokenizer.vocabulary_size(), {"image_shape": images.shape[1:]}
     with refused_as("model"):
         backbone = zoo.models.ShowAttendTell(size, **options, **settings.model)
-    if start:
-        with refused_as("start"):
-            backbone.set_weights(start.backbone.get_weights())
+    run.copy_start(backbone)
     task = zoo.models.ShowAttendTellCaptioner(backbone, preprocessor)
     held_out = caption_scores.draw_images(valid)
     watched = f"val_{caption_scores.ACCURACY[data].replace(' ', '_')}"

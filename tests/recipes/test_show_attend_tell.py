@@ -26,7 +26,7 @@ def test_formulas_leave_a_preset_of_their_own(tmp_path, monkeypatch):
     assert card.scores[0]["command"].endswith("measure show_attend_tell_formulas")
     [formula] = draw_formulas(1, "test")
     assert isinstance(zoo.load(tmp_path).caption(formula.draw(), beam_size=2), str)
-    sets = [*sets, "--set", f"start={tmp_path}", "--set", "model.attention=hard"]
+    sets = [*sets, "--from", str(tmp_path), "--set", "model.attention=hard"]
     argv = [*argv[:4], "--output", str(tmp_path / "hard"), *sets]
     assert load_recipe("show_attend_tell").RECIPE.main(argv) == 0
 
@@ -34,9 +34,9 @@ def test_formulas_leave_a_preset_of_their_own(tmp_path, monkeypatch):
 @pytest.mark.once
 def test_it_starts_from_captioners_that_know_the_words(tmp_path, capsys):
     for start, told in (
-        ("birnn", "start: it must be a captioner. Received: birnn"),
-        ("show_attend_tell_formulas", "start: the preset lacks words of these"),
+        ("birnn", "trains a ShowAttendTell. Received: a BiRNNWords"),
+        ("show_attend_tell_formulas", "--from: the preset lacks words of these"),
     ):
-        argv = ["--set", f"start={start}", "--output", str(tmp_path / start)]
+        argv = ["--from", start, "--output", str(tmp_path / start)]
         assert load_recipe("show_attend_tell").RECIPE.main(argv) == 2
         assert told in capsys.readouterr().err

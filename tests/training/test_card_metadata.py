@@ -1,14 +1,23 @@
 """The facts that a run gives its card, of runs that are made up; test_run.py and
 test_translation_run.py have real ones."""
 
+import dataclasses
 from types import SimpleNamespace
 
 import pytest
 
 from zoo.data import list_corpora
 from zoo.data.corpora import PTB, SST, UD_ENGLISH
+from zoo.presets.card import UNSTATED, card_of
+from zoo.presets.registry import find
 from zoo.training import Arguments
-from zoo.training.card_metadata import LICENCES, of_corpora, origin, training_command
+from zoo.training.card_metadata import (
+    LICENCES,
+    of_corpora,
+    of_start,
+    origin,
+    training_command,
+)
 
 pytestmark = pytest.mark.backend_free
 
@@ -58,3 +67,20 @@ def test_every_corpus_leaves_a_known_licence():
     assert of_corpora(named["dates"])["license"] == "apache-2.0"
     for several in ((multi30k, tatoeba), (tatoeba, multi30k), (UD_ENGLISH, PTB)):
         assert of_corpora(*several)["license"] == "cc-by-nc-4.0"  # the strictest
+
+
+@pytest.mark.parametrize(
+    ("start", "own", "both"),
+    [
+        ("cc-by-4.0", "cc-by-nc-4.0", "cc-by-nc-4.0"),
+        ("cc-by-nc-4.0", "apache-2.0", "cc-by-nc-4.0"),
+        ("cc-by-4.0", UNSTATED, "cc-by-4.0"),
+        ("mine-1.0", "cc-by-4.0", "mine-1.0"),
+    ],
+)
+def test_what_was_fine_tuned_has_both_data_and_the_stricter_licence(start, own, both):
+    card = card_of(find("luong_local_tatoeba"))
+    card = dataclasses.replace(card, license=start)
+    more = [{"name": "more", "terms": "any"}]
+    found = of_start(card, {"data": [*card.data, *more], "license": own})
+    assert found["license"] == both and found["data"] == [*card.data, *more]

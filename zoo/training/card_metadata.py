@@ -47,9 +47,9 @@ def training_command(run: Any) -> str:
     arguments, plans = run.arguments, run.loop.checkpoint.plans
     if run.text is not None and not arguments.train:
         arguments = dataclasses.replace(arguments, train=[[IN_PYTHON]])
-    scale = ["scale"] * (run.start is None)
+    scale = ["scale"] * (run.start is None or run.text is None)
     precision = ["precision"] * (arguments.precision != "float32")
-    words = words_of(arguments, *TEXT, *scale, "seed", *precision, "changes")
+    words = words_of(arguments, *TEXT, "start", *scale, "seed", *precision, "changes")
     backend = plans[-1][1]
     command = f"KERAS_BACKEND={backend} zoo train {run.recipe.name} {shlex.join(words)}"
     # It may have begun with other epochs, another backend or other code.
@@ -57,31 +57,39 @@ def training_command(run: Any) -> str:
 
 
 def of_user_text(run: Any) -> dict[str, Any]:
-    """Returns what a card says of a model that was trained on a user's own text.
-
-    A model that was fine-tuned has the licence, the data and the description of the
-    preset that it started from, too.
-    """
-    arguments, start = run.arguments, run.start_card
+    """Returns what a card says of a model that was trained on a user's own text."""
+    arguments = run.arguments
     languages, names = arguments.languages or ["und"], IN_PYTHON
     if run.recipe.user_text.kind == "pairs":
         languages = run.text.languages
     if arguments.train:
         names = ", ".join(Path(x).name for files in arguments.train for x in files)
-    card = {
+    return {
         "languages": list(languages),
         "data": [{"name": names, "terms": UNSTATED}],
         "license": UNSTATED,
         "intended_use": f"Text like that of its training: {names}.",
     }
-    if start is None:
-        return card
+
+
+def of_start(start: Any, card: dict[str, Any]) -> dict[str, Any]:
+    """Returns what the card of a model that was fine-tuned says instead.
+
+    It has the description and the data of the preset that it started from, and the
+    stricter of both licences.
+
+    Args:
+        start: the `Card` of that preset.
+        card: what the run says.
+    """
+    licences = [start.license, card["license"]]
+    known = [licence for licence in licences if licence in LICENCES]
+    further = [part for part in card["data"] if part not in start.data]
     return {
-        **card,
         "title": f"{start.title}, fine-tuned",
         "description": f"{start.description} Fine-tuned from {start.name}.",
         "equations": start.equations,
         "paper": start.paper,
-        "data": [*start.data, *card["data"]],
-        "license": start.license,
+        "data": start.data + further,
+        "license": max(known, key=LICENCES.index) if len(known) == 2 else start.license,
     }

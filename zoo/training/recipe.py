@@ -46,7 +46,8 @@ class Recipe:
         file: the recipe's own file, `__file__`.
         classes: field of the choices that is a dict to the `ClassArguments` that it
             holds: `--set` can then add other arguments of that class. If there is no
-            such field, the arguments are fields themselves.
+            such field, the arguments are fields themselves. If "model" is one of them,
+            `train` respects `run.start` and the command line has `--from`.
         several_devices: whether `train` works on several, and saves in process 0 only:
             its command line then has `--distribute`.
         card: the card's metadata that no run can know: title, description, equations,
@@ -54,7 +55,7 @@ class Recipe:
             some.
         extra_presets: scales whose preset is saved beside the recipe's own, as
             NAME_SCALE.
-        user_text: its `UserText` if `train` respects `run.text` and `run.start`.
+        user_text: its `UserText` if `train` respects `run.text`.
 
     Example:
         ```python

@@ -19,7 +19,7 @@ from zoo.presets.registry import RUN_PRESETS, find
 from zoo.presets.save import in_float32, save_preset
 from zoo.strings import counted
 from zoo.training import config
-from zoo.training.card_metadata import of_user_text, origin
+from zoo.training.card_metadata import of_start, of_user_text, origin
 from zoo.training.distribute import Distribution, DistributionError
 from zoo.training.fast.logit_free import compile_for_training
 from zoo.training.fast.process import choose_threads
@@ -287,6 +287,8 @@ class Run:
             **metadata,
             **(of_user_text(self) if self.text is not None else {}),
         }
+        if self.start_card is not None:
+            card |= of_start(self.start_card, card)
         write_card(str(self.preset), card)
         if missing := unstated(card):
             self.say(f"its card lacks {' and '.join(missing)}: zoo info {self.output}")

@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import zoo
@@ -120,8 +121,22 @@ def test_fine_tuning_starts_from_the_presets_weights(trained, folder, capsys):
     assert set(results["valid"]["before"]) == {"bleu", "chrf"}
     card = read_card(folder / "more" / "preset" / "more")
     assert card.description.endswith("Fine-tuned from mine.")
-    assert [corpus["name"] for corpus in card.data] == ["my.en, my.de"] * 2
+    assert [corpus["name"] for corpus in card.data] == ["my.en, my.de"]
     assert "--from mine" in card.recipe and "--scale" not in card.recipe
+
+
+def test_a_recipes_own_text_can_start_from_a_preset_too(folder, capsys):
+    argv = ["--from", "luong_local", "--scale=tiny", "--set=pairs=30", "--epochs=1"]
+    argv += ["--set=model.window=2", "--set=buckets=1", "--set=optimizer.warmup=0"]
+    argv += ["--set=optimizer.learning_rate=1e-9", f"--output={folder / 'narrow'}"]
+    assert recipe("luong_local").main(argv) == 0
+    assert "training the vocabulary" not in capsys.readouterr().err
+    old, new = zoo.load("luong_local"), zoo.load(folder / "narrow")
+    assert new.preprocessor.tokenizer.proto == old.preprocessor.tokenizer.proto
+    changes = {"name": new.backbone.name, "window": 2}
+    assert new.backbone.get_config() == old.backbone.get_config() | changes
+    for weight, start in zip(new.backbone.weights, old.backbone.weights, strict=True):
+        np.testing.assert_allclose(weight, start, atol=1e-5)
 
 
 def test_a_preset_of_another_kind_is_refused(trained, folder, capsys):
@@ -141,9 +156,8 @@ def test_a_preset_of_another_kind_is_refused(trained, folder, capsys):
     ("argv", "message"),
     [
         (["--valid", "a", "b"], "--valid needs --train"),
-        (["--from", "luong_dot"], "--from needs --train"),
         (["--scale", "medium"], "others are for your own text"),
-        (["--train", "a", "b", "--from", "x", "--scale", "tiny"], "takes no --scale"),
+        (["--train", "a", "b", "--from", "x", "--scale", "tiny"], "sizes: no --scale"),
         (["--train", "a", "b", "c"], "received 3"),
         (["--train", "a.en", "b.de"], "a.en"),
         (["--train", "a.en", "b.de", "--set", "epoch=2"], "key is one of"),

@@ -40,7 +40,8 @@ class Arguments:
         test: scored at the end.
         columns: names of a table's columns, or numbers.
         languages: codes of source and target, as en:de. Default: by the files' names.
-        start: fine-tune it: start from its weights, with its tokenizer.
+        start: fine-tune it: start from its weights, with its tokenizer and the sizes
+            and other arguments of its model, which --set may change.
     """
 
     output: str | os.PathLike[str]
@@ -63,7 +64,7 @@ def _absolute(name):
     return str(Path(name).absolute()) if Path(name).is_dir() else name
 
 
-TEXT = ("train", "valid", "test", "columns", "languages", "start")
+TEXT = ("train", "valid", "test", "columns", "languages")
 # What argparse needs to know of options beyond their names and help.
 _FLAGS = {"start": "--from", "changes": "--set"}
 _FILES = {"metavar": "FILE", "nargs": "+", "type": os.path.abspath}
@@ -111,9 +112,9 @@ def parse(recipe: Any, argv: Sequence[str]) -> Arguments:
         kept = {k: v for k, v in old["arguments"].items() if k in names}
         changes = [*old["set"], *given.get("changes", ())]
         given = {**kept, **given, "output": folder, "changes": changes}
-    elif "start" in given and "scale" in given:
-        parser.error("--from keeps the preset's sizes and takes no --scale")
     files = given.get("train")
+    if "start" in given and files and options["scale"]:
+        parser.error("--from with --train keeps the preset's sizes: no --scale")
     if without := [name for name in TEXT if given.get(name) and not files]:
         parser.error(f"{flag(without[0])} needs --train, your own text")
     if (options["seed"] or 0) < 0:
@@ -144,9 +145,10 @@ def _parser(recipe):
         "your own text", recipe.user_text.files
     )
     scales = {"scale": {"metavar": "|".join(scale_names(recipe))}}
+    able = {"distribute": recipe.several_devices, "start": "model" in recipe.classes}
     for name, text in told.items():
         group = own if name in TEXT else parser
-        if group and (name != "distribute" or recipe.several_devices):
+        if group and able.get(name, True):
             words = {"help": " ".join(text.split()), **(_WORDS | scales).get(name, {})}
             group.add_argument(flag(name), dest=name, default=None, **words)
     return parser

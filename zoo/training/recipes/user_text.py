@@ -94,6 +94,8 @@ def choose(
     if arguments.start is not None:
         with distribution.single_device(), refused_as("--from"):
             start = load(arguments.start)
+        scale = like_start(recipe, scale, start)
+        settings = change(recipe, scale, arguments.changes)
     if given is not None:
         options = {k: getattr(arguments, k) for k in ("columns", "languages", "seed")}
         text = read(own.kind, *given, **options)
@@ -115,8 +117,8 @@ def choices_for_texts(recipe: Any, size: str, text: Any, start: Any = None) -> A
     changes = dict(own.changes)
     small = fields.get("model", fields)
     if start is not None:
-        model = config_of_start(recipe, start)
-    elif chosen is not None:
+        return dataclasses.replace(like_start(recipe, scale, start), **changes)
+    if chosen is not None:
         widths = {name: small.get(name, width) for name, width in own.widths.items()}
         model = widened(widths, chosen.width)
         if "vocabulary_size" in fields:
@@ -143,9 +145,7 @@ def choices_for_pairs(recipe: Any, size: str, text: Any, start: Any = None) -> A
         most, changes["max_length"] = chosen.vocabulary, MAX_PIECES
         changes["buckets"] = max(3, round(chosen.buckets * narrow**2))
     if start is not None:
-        changes["model"] = config_of_start(recipe, start)
-        changes["vocabulary_size"] = start.backbone.vocabulary_size
-        return dataclasses.replace(scale, **changes)
+        return dataclasses.replace(like_start(recipe, scale, start), **changes)
     if chosen is not None:
         changes["model"] = model = widened(scale.model, chosen.width * narrow)
         if chosen.width >= 1 and pairs < FEW_PAIRS:
@@ -196,13 +196,16 @@ def widened(model: Mapping[str, Any], factor: float) -> dict[str, Any]:
     return changed
 
 
-def config_of_start(recipe: Any, start: Any) -> dict[str, Any]:
-    """Returns the arguments of a backbone to start from that a run can set."""
-    model, backbone = recipe.classes["model"], start.backbone
+def like_start(recipe: Any, scale: Any, start: Any) -> Any:
+    """Returns a scale with the model's arguments of the task to start from."""
+    model, backbone, fields = recipe.classes["model"], start.backbone, vars(scale)
     if type(backbone) is not model.load():
         raise ConfigurationError(
             f"--from: the recipe {recipe.name} trains a {model.load().__name__}. "
             f"Received: a {type(backbone).__name__}"
         )
-    names, config = model.defaults(), backbone.get_config()
-    return {name: value for name, value in config.items() if name in names}
+    config, names = backbone.get_config(), model.defaults()
+    chosen = {name: value for name, value in config.items() if name in names}
+    changes = {"model": chosen, **chosen, "vocabulary_size": config["vocabulary_size"]}
+    changes = {name: value for name, value in changes.items() if name in fields}
+    return dataclasses.replace(scale, **changes)
