@@ -14,6 +14,7 @@ _SAME = """
     maximum not_equal pad power repeat reshape shape sum take take_along_axis tile
     where zeros
 """.split()
+_FEW = 64  # values that are sorted sooner than their largest are found
 _FULL = 7 / 8  # of the rows must be live: with fewer, the others are left out
 _ROOM = 16  # steps for which a state that grows gets room at a time
 _LEFT = "left"  # in a state: the steps for which it has room yet, (R,)
@@ -111,6 +112,9 @@ class Graphs:
 # === Search ===
 def top_k(values: np.ndarray, k: int) -> Any:
     """Returns the k largest values and their indices, the lower first of equals."""
+    if values.shape[-1] <= _FEW:
+        order = np.argsort(-values, axis=-1, kind="stable")[..., :k]
+        return np.take_along_axis(values, order, axis=-1), order
     order = np.empty((*values.shape[:-1], k), "int64")
     order[..., 0] = values.argmax(-1)  # the first of equals
     left = values

@@ -1,6 +1,7 @@
 """Text to a translator's ids and back by SentencePiece alone, without Keras."""
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Sequence
 
 import sentencepiece
@@ -11,7 +12,10 @@ from zoo.text.vocabulary import SpecialIds
 
 
 class Pieces(SpecialIds):
-    """The methods of a `zoo.text.Tokenizer` that translation needs."""
+    """The methods of a `zoo.text.Tokenizer` that translation needs.
+
+    Texts go one by one: SentencePiece's own batches start threads, which takes longer.
+    """
 
     def __init__(self, proto: bytes) -> None:
         try:
@@ -25,16 +29,16 @@ class Pieces(SpecialIds):
 
     def tokenize(self, texts: Iterable[str]) -> list[list[int]]:
         """Returns the ids of each text."""
-        return self._model.encode([replace_surrogates(text) for text in texts])
+        return [self._model.encode(replace_surrogates(text)) for text in texts]
 
     def surfaces(self, texts: Iterable[str]) -> list[list[str]]:
         """Returns the pieces of each text; unknown ones are the text's own."""
-        texts = [replace_surrogates(text) for text in texts]
-        return self._model.encode(texts, out_type=str)
+        encode = functools.partial(self._model.encode, out_type=str)
+        return [encode(replace_surrogates(text)) for text in texts]
 
     def detokenize(self, rows: Sequence[Sequence[int]]) -> list[str]:
         """Returns the text of each row of ids."""
-        return self._model.decode([list(row) for row in rows])
+        return [self._model.decode(list(row)) for row in rows]
 
     def token_to_id(self, token: str) -> int:
         """Returns a piece's id; that of an unknown one is 1."""
