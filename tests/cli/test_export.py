@@ -30,7 +30,7 @@ def test_a_preset_is_exported_from_any_backend(tmp_path, monkeypatch, capfd):
     preset = save_translator(tmp_path / "tiny")
     # What the child must find is not necessarily where this process found it.
     monkeypatch.chdir(tmp_path)
-    assert main(["export", str(preset), "out"]) == 0
+    assert main(["export", str(preset), "--beam-size", "5", "out"]) == 0
     out, err = capfd.readouterr()
     assert out == f"{Path('out/tiny/1')}\n"
     backend = keras.backend.backend()

@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parse(argv):
-    parser = _parser()
+    parser, commands = _parser()
     if "_ARGCOMPLETE" in os.environ:  # a shell asks, since TAB was pressed
         _complete(parser)
     if argv[:1] == ["train"] and argv[1:2] not in (["-h"], ["--help"]):
@@ -40,13 +40,12 @@ def _parse(argv):
     if argv and not argv[0].startswith("-") and argv[0] not in COMMANDS:
         near = did_you_mean(argv[0], COMMANDS)
         raise BadInput(f"no command {argv[0]!r}{near} (see zoo --help)")
-    arguments, rest = parser.parse_known_args(argv or ["--help"])
-    arguments.argv = argv
-    # argparse does not parse texts after an option that follows other words.
-    if hasattr(arguments, "texts") and not any(word.startswith("-") for word in rest):
-        arguments.texts += rest
-    elif rest:
-        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    name, *words = argv or ["--help"]
+    if name not in COMMANDS or name == "train":
+        return parser.parse_args([name, *words])  # which shows a help and ends
+    # Options may stand anywhere: "zoo export NAME --format onnx FOLDER".
+    arguments = commands[name].parse_intermixed_args(words)
+    arguments.command, arguments.argv = name, argv
     return arguments
 
 
@@ -65,7 +64,7 @@ def _parser():
             name, help=each.help, description=each.help, epilog=end, **options
         )
         add_options(command, each.options)
-    return parser
+    return parser, commands.choices
 
 
 def _complete(parser):
