@@ -280,12 +280,13 @@ def test_recipes_name_themselves_and_have_all_scales(name):
     assert Path(found.file) == ROOT / "recipes" / f"{name}.py"
     of_paper = set() if name.startswith("dates") else {"paper"}
     assert {"tiny", "small"} | of_paper <= set(found.scales)
-    known = {"tiny", "small", "multi30k", "paper", *found.extra_presets}
+    known = {"tiny", "small", "long", "multi30k", "paper", *found.extra_presets}
     assert set(found.scales) <= known
     assert len({type(settings) for settings in found.scales.values()}) == 1
     if not isinstance(found.scales["tiny"], Scale):
         return
     assert found.card["equations"]
+    assert ("long" in found.scales) == bool(of_paper)
     corpora = list_corpora()
     for corpus, _ in found.scales["tiny"].corpora:
         assert corpora[corpus].generate  # no download

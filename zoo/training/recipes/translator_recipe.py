@@ -3,7 +3,7 @@
 `small` gives each preset the same corpora, vocabulary, optimizer and number of epochs,
 so that their scores compare the architectures. Learning rate, cells, dropout and
 initial weights are chosen for each paper's model, the same ones for all of Luong's;
-Bahdanau's has larger batches, too.
+Bahdanau's has larger batches, too. `long` trains them until they are good.
 """
 
 import dataclasses
@@ -104,7 +104,8 @@ def translation_recipe(
     """Makes the `Recipe` of a translator.
 
     Args:
-        name, scales, file: see `Recipe`; the scales are of class `Scale`.
+        name, scales, file: see `Recipe`; the scales are of class `Scale`. If `small` is
+            one on `CORPORA`, `long` is added.
         translator: function that returns the task class, as
             `lambda: zoo.models.LuongTranslator`.
         card: see `Recipe`; the languages are added to the title.
@@ -116,6 +117,9 @@ def translation_recipe(
 
         return Translation(run, translator()).train().finish()
 
+    bundled = scales.get("small")
+    if bundled is not None and bundled.corpora == CORPORA:
+        scales = {**scales, "long": long(bundled)}
     model = ClassArguments(lambda: translator().backbone_cls, trial=(4,))
     files = "two files, aligned by line (my.en my.de), or one table or folder"
     return Recipe(
@@ -154,6 +158,24 @@ def small(model: dict[str, Any], rate: float = 8e-3, **changes: Any) -> Scale:
     fields = {"epochs": 3, "vocabulary_size": 5000, "batch": {"batch_tokens": 768}}
     fields |= {"corpora": CORPORA, "loss": {"smoothing": 0.1}}
     return _scale(model, rate, 400, {**fields, **changes})
+
+
+def long(small: Scale) -> Scale:
+    """Returns a scale of `small`'s text, for Luong's some five hours of one core.
+
+    An epoch has the few captions six times; dropout is higher, batches are larger, and
+    the weights are the mean of the last five epochs'.
+    """
+    dropout = {key: 0.3 for key in small.model if key.endswith("dropout")}
+    return dataclasses.replace(
+        small,
+        model=small.model | dropout,
+        corpora=(("multi30k", 6), ("tatoeba", 1)),
+        epochs=12,
+        batch={"batch_tokens": 1536},
+        average={"keep": 5},
+        patience=3,
+    )
 
 
 def multi30k(model: dict[str, Any], rate: float = 4e-3, **changes: Any) -> Scale:
