@@ -12,13 +12,10 @@ from zoo.ids import END_ID
 from zoo.layers import sinusoids
 from zoo.models import Transformer
 from zoo.serving.export.manifest import (
-    CTRANSLATE2,
     check_export,
     check_weights,
-    describe_task,
     translator_settings,
-    write_manifest,
-    write_version,
+    write_export,
 )
 from zoo.text.rows import LONGEST
 
@@ -68,11 +65,9 @@ def export_ctranslate2(
     def write(part):
         spec.save(str(part))
         vocabulary.save_assets(str(part))
-        described = describe_task(task, "ctranslate2", Path(path).name, preset)
-        described |= {"quantize": quantize, "settings": settings}
-        write_manifest(part, {**described, "positions": positions}, CTRANSLATE2)
+        return {"quantize": quantize, "settings": settings, "positions": positions}
 
-    return write_version(path, write)
+    return write_export(task, "ctranslate2", path, preset, write)
 
 
 def _spec(backbone, positions):

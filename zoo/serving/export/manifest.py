@@ -109,19 +109,31 @@ def translator_settings(task: Any) -> dict[str, Any]:
     return {name: getattr(task.preprocessor, name) for name in names}
 
 
-def describe_task(
-    task: Any, form: str, name: str, preset: str | None
-) -> dict[str, Any]:
-    """Returns what every format says of a task."""
+def write_export(
+    task: Any,
+    form: str,
+    path: StrPath,
+    preset: str | None,
+    write: Callable[[Path], Mapping[str, Any]],
+) -> Path:
+    """Writes the next version of a task's export, and returns its folder.
+
+    `write` fills an empty folder, and returns what the manifest says of this format.
+    """
     modules = map(importlib.import_module, ("zoo", "keras", PACKAGES[form][1]))
-    return {
-        "name": name,
+    described = {
+        "name": Path(path).name,
         "preset": preset,
         "task": task.task_name,
         "architecture": type(task).__name__,
         "parameters": task.count_params(),
         "packages": {module.__name__: module.__version__ for module in modules},
     }
+
+    def write_all(part):
+        write_manifest(part, {**described, **write(part)}, f"zoo-{form}")
+
+    return write_version(path, write_all)
 
 
 # === Manifests ===

@@ -14,10 +14,8 @@ from zoo.serving.export.manifest import (
     GRAPH_TASKS,
     check_export,
     check_weights,
-    describe_task,
     translator_settings,
-    write_manifest,
-    write_version,
+    write_export,
 )
 
 OPSET = 18
@@ -90,20 +88,14 @@ def export_onnx(
         )
     check_weights(task, quantize)
     kind = TranslatorFunctions if task.task_name == "translate" else _Labeller
-    name, model = Path(path).name, kind(task)
+    model = kind(task)
 
     def write(part):
         graphs = write_graphs(model.functions(), part, quantize)
         model.vocabulary.save_assets(str(part))
-        manifest = {
-            **describe_task(task, "onnx", name, preset),
-            "quantize": quantize,
-            **model.described,
-            "graphs": graphs,
-        }
-        write_manifest(part, manifest)
+        return {"quantize": quantize, **model.described, "graphs": graphs}
 
-    return write_version(path, write)
+    return write_export(task, "onnx", path, preset, write)
 
 
 # === Tasks ===

@@ -6,13 +6,7 @@ from typing import Any
 import keras
 
 from zoo.files import StrPath
-from zoo.serving.export.manifest import (
-    SAVEDMODEL,
-    check_export,
-    describe_task,
-    write_manifest,
-    write_version,
-)
+from zoo.serving.export.manifest import check_export, write_export
 from zoo.serving.protocol import DEFAULT, SIGNATURES
 
 
@@ -55,10 +49,9 @@ def export_savedmodel(
 
     def write(part):
         _write(signatures, part)
-        described = describe_task(task, "savedmodel", Path(path).name, preset)
-        write_manifest(part, {**described, "limits": limits}, SAVEDMODEL)
+        return {"limits": limits}
 
-    return write_version(path, write)
+    return write_export(task, "savedmodel", path, preset, write)
 
 
 def make_signatures(task: Any, **limits: Any) -> Any:
