@@ -54,8 +54,7 @@ class Formula:
         Raises:
             ImportError: without matplotlib.
         """
-        points, x, y = self._place()
-        ink = np.asarray(_parse("agg", self.caption, points).image)
+        ink, _, x, y = self._place()
         image = np.full((HEIGHT, WIDTH), 255, "uint8")
         part = image[y : y + ink.shape[0], x : x + ink.shape[1]]
         part -= ink[: part.shape[0], : part.shape[1]]
@@ -68,15 +67,12 @@ class Formula:
         They are shares of the image's width and height. What draws no glyph of its own
         has None: braces, ^, _ and fractions.
         """
-        points, left, top = self._place()
+        ink, points, left, top = self._place()
         parsed = _parse("path", self.caption, points)
         # In the order of the symbols.
         glyphs = [_box(*glyph) for glyph in parsed.glyphs if chr(glyph[2]).strip()]
         bars = [(x, y, x + w, y + h) for x, y, w, h in parsed.rects]
-        right, down = _shift(
-            np.asarray(_parse("agg", self.caption, points).image),
-            np.array(glyphs + bars),
-        )
+        right, down = _shift(ink, np.array(glyphs + bars))
         right, down, drawn = right + left, down + top, iter(glyphs)
         boxes: list[Any] = []
         for symbol in self.caption.split():
@@ -102,7 +98,7 @@ class Formula:
         return caption.split() == self.caption.split()
 
     def _place(self):
-        """Its size in points, and where its left top is in pixels."""
+        """Its ink, its size in points, and where its left top is in pixels."""
         points = _POINTS
         while True:
             ink = np.asarray(_parse("agg", self.caption, points).image)
@@ -111,7 +107,7 @@ class Formula:
                 break
             points *= 0.9
         left, top = (max(0, pixels) for pixels in room)
-        return points, 2 + int(left * self.left), 2 + int(top * self.top)
+        return ink, points, 2 + int(left * self.left), 2 + int(top * self.top)
 
 
 def draw_formulas(count: int, split: str = "train") -> list[Formula]:
@@ -175,6 +171,7 @@ def _term(rng, depth):
 def _parse(output, caption, points):
     try:
         from matplotlib.font_manager import FontProperties
+        from matplotlib.mathtext import MathTextParser
     except ImportError as error:
         raise ImportError(
             "Formulas are rendered by matplotlib; install it with: "
@@ -182,14 +179,7 @@ def _parse(output, caption, points):
         ) from error
     # With spaces around them mathtext does not raise or lower what follows.
     text = caption.replace(" ^ ", "^").replace(" _ ", "_")
-    return _parser(output).parse(f"${text}$", 72, FontProperties(size=points))
-
-
-@functools.cache
-def _parser(output):
-    from matplotlib.mathtext import MathTextParser
-
-    return MathTextParser(output)
+    return MathTextParser(output).parse(f"${text}$", 72, FontProperties(size=points))
 
 
 def _box(font, size, code, *rest):
