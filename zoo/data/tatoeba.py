@@ -54,29 +54,21 @@ def split(rows: Sequence[tuple[str, str]], held_out: Sequence[str]) -> dict[str,
 
     The first half of the `held_out` keys is valid's; one without a row is skipped.
     """
-    position = {key: index for index, key in enumerate(held_out)}
-    held_rows: list[list[tuple[str, str]]] = [[] for _ in held_out]
-    remaining = []
-    for english, german in dict.fromkeys(rows):
-        index = position.get(sentence_key(english))
-        if index is None:
-            remaining.append((english, german))
-        else:
-            held_rows[index].append((english, german))
-    held_german = {german for pairs in held_rows for _, german in pairs}
+    held: dict[str, list[tuple[str, str]]] = {key: [] for key in held_out}
+    remaining = list[tuple[str, str]]()
+    for row in dict.fromkeys(rows):
+        held.get(sentence_key(row[0]), remaining).append(row)
+    held_german = {german for pairs in held.values() for _, german in pairs}
     train = [row for row in remaining if row[1] not in held_german]
     random.Random(0).shuffle(train)
 
-    joined = [
-        (pairs[0][0], "\t".join(german for _, german in pairs)) if pairs else None
-        for pairs in held_rows
-    ]
+    def joined(keys):
+        for pairs in filter(None, map(held.get, keys)):
+            yield pairs[0][0], "\t".join(german for _, german in pairs)
+
     half = len(held_out) // 2
-    parts = {
-        "train": train,
-        "valid": [row for row in joined[:half] if row],
-        "test": [row for row in joined[half:] if row],
-    }
+    valid, test = list(joined(held_out[:half])), list(joined(held_out[half:]))
+    parts = {"train": train, "valid": valid, "test": test}
     return {
         f"{part}.{language}": "".join(f"{row[side]}\n" for row in pairs).encode()
         for part, pairs in parts.items()
