@@ -1,6 +1,7 @@
 """The commands `export`, `serve` and `explore`."""
 
 import argparse
+import functools
 import os
 import shlex
 import shutil
@@ -218,7 +219,10 @@ def explore(arguments: argparse.Namespace) -> int | None:
     if new and needs_process():
         return run_under_tensorflow(arguments.argv)
     for folder, graphs in new:
-        _export_graphs(folder, graphs)
+        from zoo.explorer.graphs import write_model  # imports Keras
+
+        progress(f"exporting {folder} to {graphs}, once")
+        write_version(graphs.parent, functools.partial(write_model, zoo.load(folder)))
     with tempfile.TemporaryDirectory() as temporary:
         page = arguments.export or Path(temporary) / "page"
         for told in write_folder(page, models, arguments.site):
@@ -232,12 +236,3 @@ def explore(arguments: argparse.Namespace) -> int | None:
                 webbrowser.open(shown)
             server.serve_forever()
     return None
-
-
-def _export_graphs(folder, graphs):
-    """Exports a preset to a version's folder in the cache."""
-    from zoo.explorer.graphs import write_model
-
-    progress(f"exporting {folder} to {graphs}, once")
-    task = zoo.load(folder)
-    write_version(graphs.parent, lambda part: write_model(task, part))
