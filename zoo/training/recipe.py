@@ -253,8 +253,11 @@ def train(
         raise ValueError(
             f"unknown recipe; allowed are [{', '.join(paths)}]. Received: {recipe!r}"
         )
+    if output is None:
+        folders = (Path("runs", f"{recipe}-{number}") for number in itertools.count(1))
+        output = next(folder for folder in folders if not folder.exists())
     arguments = Arguments(
-        _new_folder(recipe) if output is None else Path(output),
+        Path(output),
         scale=size,
         seed=integer("seed", seed, 0),
         columns=_as_list(columns),
@@ -268,11 +271,6 @@ def train(
     found = load_recipe(paths[recipe]).RECIPE
     run_with(found, arguments, f"zoo.train({recipe!r}, …)", (data, valid, test))
     return load(arguments.output)
-
-
-def _new_folder(recipe):
-    folders = (Path("runs", f"{recipe}-{number}") for number in itertools.count(1))
-    return next(folder for folder in folders if not folder.exists())
 
 
 def _as_list(values):
