@@ -150,14 +150,9 @@ def read(
         items["train"], items["valid"] = _hold_out(found, items["train"], seed, report)
     report += _overlaps(found, items)
     built = {s: found.build(i, items["train"], s, codes) for s, i in items.items()}
-    return OwnText(
-        built["train"],
-        built["valid"],
-        built.get("test"),
-        codes,
-        _identity(kind, items["train"], items["valid"]),
-        report,
-    )
+    sets = built["train"], built["valid"], built.get("test")
+    identity = _identity(kind, items["train"], items["valid"])
+    return OwnText(*sets, codes, identity, report)
 
 
 def read_test(
