@@ -172,11 +172,8 @@ class Translation:
             focus = np.interp(self.focus, pieces, edges) - 0.5
             merged["focus"] = _means(focus, rows)
             first, last = home[np.asarray(self.windows)].T
-            first, last = (
-                np.minimum.reduceat(first, rows),
-                np.maximum.reduceat(last, rows),
-            )
-            merged["windows"] = np.stack([first, last], axis=1)
+            ends = np.minimum.reduceat(first, rows), np.maximum.reduceat(last, rows)
+            merged["windows"] = np.stack(ends, axis=1)
         return dataclasses.replace(_merge_rows(self, weights), **merged)
 
 
