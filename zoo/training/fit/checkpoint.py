@@ -218,9 +218,8 @@ class Checkpoint(keras.callbacks.Callback):
         self.backbone, self.monitor = backbone, monitor
         self.identity, self.stateful = dict(identity), dict(stateful)
         self.writes = True  # of several processes, one writes
-        self.best, self.best_epoch = -math.inf, -1
-        if monitor.mode == "min":
-            self.best = math.inf
+        self.best = math.inf if monitor.mode == "min" else -math.inf
+        self.best_epoch = -1
         self.epochs, self.seconds = 0, 0.0  # completed
         self.log: list[dict[str, Any]] = []  # of each epoch
         self.generator: list[list[int]] | None = None
