@@ -80,10 +80,8 @@ def _mix(model, source_ids, ids, sampled, draws):
         here = ops.logical_and(places == step + 1, sampled)
         return step + 1, ops.where(here, sample[:, None], mixed), state
 
-    first, state = ops.zeros((), dtype="int32"), model.start_for(memory, time)
-    return ops.while_loop(lambda step, *_: step < time - 1, body, (first, ids, state))[
-        1
-    ]
+    first = ops.zeros((), dtype="int32"), ids, model.start_for(memory, time)
+    return ops.while_loop(lambda step, *_: step < time - 1, body, first)[1]
 
 
 def _sample(logits, draws):
