@@ -193,13 +193,11 @@ def _values(variables, trained=0):
     return values
 
 
-@contextlib.contextmanager
 def _same_random_numbers(device):
     """Context whose random numbers are drawn again after it."""
     import torch
 
-    with torch.random.fork_rng([] if device.type == "cpu" else [device]):
-        yield
+    return torch.random.fork_rng([] if device.type == "cpu" else [device])
 
 
 def _are_equal(found, wanted):
