@@ -12,28 +12,12 @@ from zoo.data import Pairs, reversal_pairs
 from zoo.models import LuongTranslator
 from zoo.training import Arguments, Run, Translation, translation_recipe
 
-CARD = {
-    name: FACTS[name]
-    for name in (
-        "title",
-        "description",
-        "equations",
-        "intended_use",
-        "weaknesses",
-        "license",
-        "paper",
-        "task",
-        "data",
-    )
-}
-EPOCHS = 3
-
-
+KNOWN = "title description equations intended_use weaknesses license paper task data"
+CARD = {name: FACTS[name] for name in KNOWN.split()}
 SCALE = dataclasses.replace(
     tiny_run.SCALE,
     corpora=(("multi30k", 2), ("tatoeba", 1)),
     pairs=0,
-    epochs=EPOCHS,
     batch={"batch_size": 16},
 )
 RECIPE = translation_recipe(

@@ -5,33 +5,18 @@ import sys
 import keras
 import pytest
 
-from zoo.training import (
-    Arguments,
-    ConfigurationError,
-    Optimizer,
-    Run,
-    Scale,
-    config,
-    translation_recipe,
-)
+from tests.training.tiny_run import SCALE
+from zoo.training import Arguments, ConfigurationError, Run, config, translation_recipe
 from zoo.training.config import read_configuration, write_configuration
 
 pytestmark = pytest.mark.backend_free
 
-SCALE = Scale(
-    model={"hidden_dim": 8},
-    optimizer=Optimizer("sgd", 0.1),
-    epochs=5,
-    vocabulary_size=30,
-    batch={"batch_size": 4},
-    pairs=9,
-)
 RECIPE = translation_recipe("my_recipe", lambda: None, {"tiny": SCALE}, file=__file__)
 
 
 @pytest.fixture
 def written(tmp_path):
-    run = Run(RECIPE, SCALE, Arguments(tmp_path, changes=["pairs=9"], seed=3))
+    run = Run(RECIPE, SCALE, Arguments(tmp_path, changes=["epochs=3"], seed=3))
     write_configuration(run, "zoo train my_recipe")
     return read_configuration(tmp_path)
 
@@ -41,9 +26,10 @@ def test_it_tells_of_everything_that_a_run_is_made_of(written):
     assert written["recipe"] == {"name": "my_recipe", "file": os.path.abspath(__file__)}
     assert written["arguments"].items() >= {"scale": "tiny", "seed": 3}.items()
     assert not set(config.UNRECORDED) & set(written["arguments"])
-    assert written["set"] == ["pairs=9"] and written["command"] == "zoo train my_recipe"
-    assert written["hyper_parameters"]["model"] == {"hidden_dim": 8}
-    assert written["hyper_parameters"]["optimizer"]["learning_rate"] == 0.1
+    assert written["set"] == ["epochs=3"]
+    assert written["command"] == "zoo train my_recipe"
+    assert written["hyper_parameters"]["model"] == SCALE.model
+    assert written["hyper_parameters"]["optimizer"]["learning_rate"] == 0.005
     assert written["backend"] == backend and backend in written["versions"]
     assert written["versions"]["python"] == sys.version.split()[0]
     assert written["commit"] == config.commit()

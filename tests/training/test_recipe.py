@@ -11,6 +11,7 @@ import pytest
 
 import zoo
 from tests.harness import load_recipe
+from tests.training.tiny_run import SCALE
 from zoo.data import list_corpora
 from zoo.models import LuongTranslator
 from zoo.training import (
@@ -28,13 +29,6 @@ from zoo.training.recipe import recipes
 pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).parents[2]
-SCALE = Scale(
-    model={"hidden_dim": 8},
-    optimizer=Optimizer("sgd", 0.1),
-    epochs=5,
-    vocabulary_size=30,
-    batch={"batch_size": 4},
-)
 
 
 class Calls:
@@ -79,16 +73,16 @@ def test_by_default_it_is_the_tiny_scale_in_a_folder_of_its_own(
 def test_arguments_reach_the_run_and_its_configuration(calls, tmp_path):
     folder = tmp_path / "a" / "b"
     options = "--scale small --seed 7 --epochs 2 --finish "
-    options += "--set max_length=9 --set loss.smoothing=0.1 --set max_length=8"
+    options += "--set max_length=9 --set loss.smoothing=0.2 --set max_length=8"
     assert calls.start(*options.split(), "--output", folder) == 0
     [run] = calls.runs
-    loss = {"smoothing": 0.1}
+    loss = {"smoothing": 0.2}
     changes = {"epochs": 2, "max_length": 8, "loss": loss}
     assert run.settings == dataclasses.replace(calls.recipe.scales["small"], **changes)
     assert (run.arguments.scale, run.output, run.seed) == ("small", folder, 7)
     assert run.arguments.finish is True
     told = read_configuration(folder)
-    found = ["epochs=2", "max_length=8", "loss.smoothing=0.1"]
+    found = ["epochs=2", "max_length=8", "loss.smoothing=0.2"]
     assert told["set"] == run.arguments.changes == found
     assert told["hyper_parameters"]["loss"] == loss
     assert told["command"].startswith("zoo train my_recipe --scale small --seed 7 ")

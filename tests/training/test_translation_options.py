@@ -1,5 +1,6 @@
 """Sampling, plateau, averages, accumulation: in one run, and resumed."""
 
+import dataclasses
 import shutil
 
 import keras
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 from keras.optimizers.schedules import ExponentialDecay
 
+from tests.training import tiny_run
 from tests.training.small_run import read_arrays, read_log
 from zoo.data import reversal_pairs
 from zoo.models import LuongTranslator
@@ -15,7 +17,6 @@ from zoo.training import (
     Optimizer,
     Plateau,
     Run,
-    Scale,
     ScheduledSampling,
     Translation,
     translation_recipe,
@@ -25,26 +26,12 @@ from zoo.training.recipes import translation_run
 
 pytestmark = pytest.mark.once
 
-SCALE = Scale(
-    model={
-        "num_layers": 1,
-        "hidden_dim": 8,
-        "embedding_dim": 8,
-        "window": 2,
-        "tie_embeddings": "all",
-        "dropout": 0.2,
-    },
-    optimizer=Optimizer(
-        "adam",
-        0.02,
-        clip=1.0,
-        options={"gradient_accumulation_steps": 2},
-    ),
-    epochs=3,
-    vocabulary_size=30,
+TWICE = {"gradient_accumulation_steps": 2}
+SCALE = dataclasses.replace(
+    tiny_run.SCALE,
+    model={**tiny_run.SCALE.model, "hidden_dim": 8, "tie_embeddings": "all"},
+    optimizer=Optimizer("adam", 0.02, clip=1.0, options=TWICE),
     batch={"batch_size": 8},
-    max_length=12,
-    buckets=1,
     pairs=40,  # 5 batches an epoch, 2 an update
     average={"keep": 2},
     samples=1,

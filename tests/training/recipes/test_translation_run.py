@@ -10,15 +10,7 @@ import pytest
 
 import zoo
 from tests.marks import long
-from tests.training.small_run import (
-    EPOCHS,
-    SCALE,
-    Killed,
-    load,
-    make,
-    read_arrays,
-    read_log,
-)
+from tests.training.small_run import SCALE, Killed, load, make, read_arrays, read_log
 from zoo.data import reversal_pairs
 from zoo.presets.card import read_card
 from zoo.text import Tokenizer, train_tokenizer
@@ -241,7 +233,7 @@ def test_mixed_precision(precision, tmp_path):
     scaled = isinstance(model.optimizer, keras.optimizers.LossScaleOptimizer)
     assert scaled == (precision == "mixed_float16")
     losses = [float(row["loss"]) for row in read_log(tmp_path)]
-    assert len(losses) == EPOCHS and losses[-1] < 0.95 * losses[0]
+    assert len(losses) == SCALE.epochs and losses[-1] < 0.95 * losses[0]
     # The preset knows nothing of it, and its card does.
     preset = tmp_path / "preset" / "test_recipe"
     assert zoo.load(preset).backbone.dtype_policy.name == "float32"
