@@ -10,6 +10,10 @@ import pytest
 QUICK = keras.backend.backend() != "torch" and "ZOO_QUICK_TESTS" in os.environ
 
 
+# A preset without a card is loaded with a warning.
+UNVERIFIED = pytest.mark.filterwarnings("ignore:.*cannot be verified")
+
+
 def proved_under(backend):
     """Marks the run of a whole recipe: a minute of training, under one backend (what it
     trains is trained under each in the tests of its model)."""

@@ -10,14 +10,12 @@ import keras
 import pytest
 
 import zoo
+from tests.marks import UNVERIFIED
 from tests.presets_for_tests import FACTS, save_translator
 from zoo.presets.card import PresetError, loaded_files
 from zoo.presets.pages import write_card
 
-pytestmark = [
-    pytest.mark.once,
-    pytest.mark.filterwarnings("ignore:.*cannot be verified"),
-]
+pytestmark = [pytest.mark.once, UNVERIFIED]
 TOKENIZER = "assets/tokenizer/vocabulary.spm"
 VALUES = (None, -1, 0, [], {}, "x", 1e99, True, {"class_name": "os.system"})
 CODE = {"module": "os", "class_name": "system", "config": {"command": "touch run"}}

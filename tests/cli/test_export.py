@@ -11,16 +11,14 @@ import keras
 import pytest
 
 import zoo
+from tests.marks import UNVERIFIED
 from tests.presets_for_tests import save_translator
 from tests.serving.conftest import needs_onnx
 from zoo.cli import export, main
 from zoo.presets.card import digest
 from zoo.serving.export.manifest import write_manifest
 
-pytestmark = [
-    pytest.mark.once,
-    pytest.mark.filterwarnings("ignore:.*cannot be verified"),
-]
+pytestmark = [pytest.mark.once, UNVERIFIED]
 ROOT = Path(__file__).resolve().parents[2]
 
 

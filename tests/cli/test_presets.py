@@ -7,6 +7,7 @@ import pytest
 
 import zoo
 from tests.cli.fakes import FakeTask, load, translate
+from tests.marks import UNVERIFIED
 from tests.presets_for_tests import FACTS, make_preset, save_translator
 from zoo.cli import main
 from zoo.cli.presets import model_name
@@ -14,10 +15,7 @@ from zoo.decoding import Ensemble
 from zoo.presets import registry
 from zoo.presets.pages import write_card
 
-pytestmark = [
-    pytest.mark.once,
-    pytest.mark.filterwarnings("ignore:.*cannot be verified"),
-]
+pytestmark = [pytest.mark.once, UNVERIFIED]
 
 
 def test_the_process_is_tuned_before_a_preset_is_loaded(monkeypatch):

@@ -10,15 +10,13 @@ import numpy as np
 import pytest
 
 import zoo
+from tests.marks import UNVERIFIED
 from tests.presets_for_tests import FACTS, save_translator
 from zoo.presets import PresetError, registry
 from zoo.presets.build import fitting, measure
 from zoo.presets.pages import write_card
 
-pytestmark = [
-    pytest.mark.once,
-    pytest.mark.filterwarnings("ignore:.*cannot be verified"),
-]
+pytestmark = [pytest.mark.once, UNVERIFIED]
 
 WEIGHTS = "model.weights.h5"
 

@@ -6,13 +6,11 @@ import types
 import pytest
 
 import zoo
+from tests.marks import UNVERIFIED
 from tests.presets_for_tests import make_preset
 from zoo.presets import PresetError, build, find, list_presets, registry, verify
 
-pytestmark = [
-    pytest.mark.once,
-    pytest.mark.filterwarnings("ignore:.*cannot be verified"),
-]
+pytestmark = [pytest.mark.once, UNVERIFIED]
 
 WEIGHTS = "model.weights.h5"
 
