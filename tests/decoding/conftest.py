@@ -1,11 +1,17 @@
 import keras
 import pytest
 
+from tests.decoding.reference import Table
 from zoo.ids import END_ID
 from zoo.models import Luong, LuongPreprocessor, LuongTranslator
 from zoo.text import Tokenizer, train_tokenizer
 
 WORDS = "a dog cat runs sleeps ein hund die katze rennt".split()
+
+
+@pytest.fixture(scope="module")
+def table():
+    return Table()
 
 
 @pytest.fixture(scope="session")

@@ -31,20 +31,15 @@ from tests.decoding.reference import (
 from tests.marks import once
 from zoo.decoding import BeamSearch
 
-
-@pytest.fixture(scope="module")
-def table():
-    return Table()
-
-
 # === Against exhaustive search ===
 
 
 @pytest.mark.parametrize("penalties", VARIED)
 def test_a_wide_beam_finds_every_hypothesis_in_order(table, penalties):
     run = compile_search(table, search_of(BeamSearch, ALL, penalties, ALL), LIMIT)
-    for seed in range(2):
-        ids, scores = run(SOURCES, LIMITS) if seed else run_filled(table, run)
+    for seed in (0, 100):
+        table.fill(seed)
+        ids, scores = run(SOURCES, LIMITS)
         assert ids.shape == (SENTENCES, ALL, LIMIT) and scores.dtype == "float32"
         for row in range(SENTENCES):
             expected = exhaustive(
@@ -56,12 +51,6 @@ def test_a_wide_beam_finds_every_hypothesis_in_order(table, penalties):
             assert count == sum((VOCABULARY - 1) ** length for length in lengths)
             assert (scores[row, count:] == NO_HYPOTHESIS).all()
             assert (ids[row, count:] == 0).all()
-        table.fill(seed + 100)
-
-
-def run_filled(table, run):
-    table.fill(0)
-    return run(SOURCES, LIMITS)
 
 
 @pytest.mark.parametrize("n_best", [once(1), 3])

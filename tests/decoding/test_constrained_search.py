@@ -13,7 +13,6 @@ from tests.decoding.reference import (
     SENTENCES,
     SOURCES,
     VOCABULARY,
-    Table,
     check_row,
     compile_search,
     exhaustive,
@@ -22,12 +21,6 @@ from tests.decoding.reference import (
 )
 from zoo.decoding import BeamSearch
 from zoo.serving.runtime.arrays import ArraySearch
-
-
-@pytest.fixture(scope="module")
-def table():
-    return Table()
-
 
 PREFIX = np.zeros((SENTENCES, LIMIT), "int32")
 PREFIX[0, :2], PREFIX[1, :1], PREFIX[4, :1] = [4, 1], 2, 4  # room for 4 and 3
