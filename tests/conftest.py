@@ -18,7 +18,6 @@ hypothesis.settings.load_profile("untimed")
 # while the others have nothing left to do.
 _LONG = (
     "explorer/test_folder.py",
-    "recipes/test_translators.py",
     "training/test_distribute.py",
     "models/test_everywhere.py",
     "training/test_tiny_recipe.py",
@@ -29,7 +28,6 @@ _LONG = (
     "models/test_kerashub.py",
     "training/recipes/test_translation_run.py",
     "training/test_killed.py",
-    "recipes/test_language_models.py",
     "models/test_luong.py",
     "models/test_lstmn.py",
     "models/test_transformer.py",

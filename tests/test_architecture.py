@@ -11,22 +11,13 @@ pytestmark = pytest.mark.backend_free
 ROOT = Path(__file__).resolve().parent.parent
 # Folders and files of `zoo/` from the lowest to the highest: each imports from those
 # before it alone, and from its own. (docs/architecture.md draws it.)
+FOLDERS = (
+    "layers models text decoding tasks presets data analysis serving training lessons "
+    "explorer cli __main__"
+)
 ORDER = (
-    ("strings", "files", "checks", "warn", "backend", "ids", "images", "registration"),
-    ("layers",),
-    ("models",),
-    ("text",),
-    ("decoding",),
-    ("tasks",),
-    ("presets",),
-    ("data",),
-    ("analysis",),
-    ("serving",),
-    ("training",),
-    ("lessons",),
-    ("explorer",),
-    ("cli",),
-    ("__main__",),
+    ("strings", "files", "checks", "backend", "ids", "images", "registration"),
+    *((folder,) for folder in FOLDERS.split()),
 )
 # Methods that users call on what stands lower: each imports in one line, on use.
 ON_USE = {
