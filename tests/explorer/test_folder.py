@@ -15,7 +15,7 @@ import zoo
 from tests.explorer.node import EXPLORER, run_engine
 from tests.marks import proved_under
 from tests.presets_for_tests import WORDS, save_translator
-from tests.serving.conftest import needs_tensorflow
+from tests.serving.conftest import needs_onnx, needs_tensorflow
 from zoo.data.generated.dates import date_pairs
 from zoo.explorer.folder import MODELS, STATIC, model_info, static_server, write_folder
 from zoo.explorer.graphs import write_model
@@ -56,8 +56,7 @@ def served():
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
     """A preset, and the folder of its page."""
-    for package in ("tf2onnx", "onnxruntime"):
-        pytest.importorskip(package, reason="an export needs the extra `onnx`")
+    needs_onnx()
     base = tmp_path_factory.mktemp("explorer")
     save_translator(base / "tiny")
     (base / "graphs").mkdir()
@@ -179,8 +178,7 @@ TRANSLATORS = [card.name for card in list_presets() if card.task == "translate"]
 
 def export(name, page):
     """Writes the page of a preset by the command, whatever the backend."""
-    for package in ("tf2onnx", "onnxruntime"):
-        pytest.importorskip(package, reason="an export needs the extra `onnx`")
+    needs_onnx()
     command = [sys.executable, "-m", "zoo", "explore", name, "--export", str(page)]
     environment = {**os.environ, "PYTHONPATH": str(EXPLORER.parent)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)

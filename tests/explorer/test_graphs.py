@@ -8,7 +8,7 @@ from keras import tree
 
 from tests.harness import randomize, to_numpy
 from tests.marks import long
-from tests.serving.conftest import make_translator, needs_tensorflow
+from tests.serving.conftest import make_translator, needs_onnx, needs_tensorflow
 from zoo.explorer import what_if
 from zoo.explorer.graphs import store_halves, write_model
 from zoo.models import Transformer, TransformerPreprocessor, TransformerTranslator
@@ -28,8 +28,7 @@ def make_transformer():
 
 @pytest.fixture(scope="module", params=[make_translator, make_transformer])
 def written(request, tmp_path_factory):
-    for package in ("tf2onnx", "onnxruntime"):
-        pytest.importorskip(package, reason="an export needs the extra `onnx`")
+    needs_onnx()
     task, folder = request.param(), tmp_path_factory.mktemp("graphs")
     for variable in task.backbone.weights:  # half of them in float16, as in a preset
         if "embedding" in variable.path:

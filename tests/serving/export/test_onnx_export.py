@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from tests.serving.conftest import needs_tensorflow
+from tests.serving.conftest import needs_onnx, needs_tensorflow
 from zoo.models import LuongTranslator
 from zoo.serving import export_onnx
 from zoo.serving.export.manifest import read_version
@@ -14,8 +14,7 @@ TEXTS = ["a brown dog", "the old man sits down", "", "dog"]
 
 @pytest.fixture(scope="module")
 def task(tasks):
-    for package in ("tf2onnx", "onnxruntime"):
-        pytest.importorskip(package, reason="an export needs the extra `onnx`")
+    needs_onnx()
     return tasks["translator"]
 
 
