@@ -54,8 +54,7 @@ class TextTask(Presets):
             if received not in (None, size):
                 raise ValueError(
                     f"The backbone's `{name}` must be that of the preprocessor's "
-                    f"vocabulary, {size}. "
-                    f"Received: {name}={received}"
+                    f"vocabulary, {size}. Received: {name}={received}"
                 )
 
     def _vocabulary_sizes(self) -> dict[str, int]:
