@@ -141,7 +141,24 @@ class TorchProcesses(Distribution):
         self._group = dist.new_group(backend="gloo", timeout=WAIT)
 
     def model(self, model: Any) -> Any:
-        return _torch_replica(model)
+        """Returns a model that calls this one by DDP when gradients are needed."""
+        import torch
+
+        # Not an attribute, which would be a layer, with all weights once more.
+        parallel = torch.nn.parallel.DistributedDataParallel(model)
+
+        class Replica(keras.Model):
+            def __init__(self):
+                super().__init__(name=model.name)
+                self.model = model
+                self.built = True
+
+            def call(self, inputs, training=False):
+                if training and torch.is_grad_enabled():
+                    return parallel(inputs, training=True)
+                return self.model(inputs, training=training)
+
+        return Replica()
 
     def mean(self, total: Any, count: Any) -> Any:
         """The whole batch's loss.
@@ -176,27 +193,6 @@ class TorchProcesses(Distribution):
 
         self.wait()
         dist.destroy_process_group()
-
-
-def _torch_replica(model):
-    """A Keras model that calls `model` through DDP when gradients are needed."""
-    import torch
-
-    # Not an attribute, which would be a layer, with all weights once more.
-    parallel = torch.nn.parallel.DistributedDataParallel(model)
-
-    class Replica(keras.Model):
-        def __init__(self):
-            super().__init__(name=model.name)
-            self.model = model
-            self.built = True
-
-        def call(self, inputs, training=False):
-            if training and torch.is_grad_enabled():
-                return parallel(inputs, training=True)
-            return self.model(inputs, training=training)
-
-    return Replica()
 
 
 def start(mode: str = "auto") -> Distribution:
