@@ -4,7 +4,6 @@ import csv
 import dataclasses
 import json
 import math
-import os
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +17,6 @@ from zoo.analysis.evaluation import corpus_scores
 from zoo.cli import main
 from zoo.presets.card import UNSTATED, read_card
 from zoo.training import ClassArguments, ConfigurationError
-from zoo.training.recipes.arguments import parse
 from zoo.training.recipes.user_text import (
     choices_for_pairs,
     choices_for_texts,
@@ -147,37 +145,6 @@ def test_a_preset_of_another_kind_is_refused(trained, folder, capsys):
     argv = ["--from", "nowhere", *argv[2:]]
     assert recipe("luong_dot").main(argv) == 2
     assert "unknown preset" in capsys.readouterr().err
-
-
-# === The command line ===
-
-
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        (["--valid", "a", "b"], "--valid needs --train"),
-        (["--scale", "medium"], "others are for your own text"),
-        (["--train", "a", "b", "--from", "x", "--scale", "tiny"], "sizes: no --scale"),
-        (["--train", "a", "b", "c"], "received 3"),
-        (["--train", "a.en", "b.de"], "a.en"),
-        (["--train", "a.en", "b.de", "--set", "epoch=2"], "key is one of"),
-    ],
-)
-def test_what_can_not_be_is_told_before_any_work(argv, message, tmp_path, capsys):
-    output = tmp_path / "x"
-    try:
-        code = recipe("luong_dot").main([*argv, f"--output={output}"])
-    except SystemExit as stop:
-        code = stop.code
-    assert code == 2 and message in capsys.readouterr().err
-    assert not output.exists()
-
-
-def test_without_an_output_the_folder_has_the_files_name(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    arguments = parse(recipe("luong_dot"), ["--train", "a/my.en", "a/my.de"])
-    assert str(arguments.output) == os.path.join("runs", "luong_dot-my")
-    assert arguments.train == [[str(tmp_path / "a" / f"my.{x}") for x in ("en", "de")]]
 
 
 def test_what_python_was_given_is_resumed_from_python(tmp_path, capsys):

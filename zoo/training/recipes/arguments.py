@@ -109,7 +109,8 @@ def parse(recipe: Any, argv: Sequence[str]) -> Arguments:
         old = _read_run(recipe, folder)
         # Anything else in the file is ignored: it must not become an option.
         names = options.keys() - {*UNRECORDED, "resume"}
-        kept = {k: v for k, v in old["arguments"].items() if k in names}
+        told = {name: old["arguments"].get(name) for name in names}
+        kept = {name: value for name, value in told.items() if value is not None}
         changes = [*old["set"], *given.get("changes", ())]
         given = {**kept, **given, "output": folder, "changes": changes}
     files = given.get("train")
