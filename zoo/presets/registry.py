@@ -41,7 +41,8 @@ PACKAGES = {
     "attention-zoo-presets-more": "gru lstm lstmn_lm lstmn_sentiment luong_concat "
     "luong_dot luong_local_m luong_location luong_reversed",
     "attention-zoo-presets-free": "bahdanau_tatoeba luong_local_tatoeba "
-    "show_attend_tell show_attend_tell_formulas transformer_tatoeba",
+    "luong_local_tatoeba_de_en show_attend_tell show_attend_tell_formulas "
+    "transformer_tatoeba",
 }
 
 
