@@ -29,6 +29,9 @@ def test_formulas_leave_a_preset_of_their_own(tmp_path, monkeypatch):
     sets = [*sets, "--from", str(tmp_path), "--set", "model.attention=hard"]
     argv = [*argv[:4], "--output", str(tmp_path / "hard"), *sets]
     assert load_recipe("show_attend_tell").RECIPE.main(argv) == 0
+    card = read_card(tmp_path / "hard" / "preset" / "show_attend_tell_formulas")
+    assert "--from" in card.recipe and card.description.endswith("_formulas.")
+    assert [corpus["name"] for corpus in card.data] == ["formulas"]
 
 
 @pytest.mark.once

@@ -75,12 +75,17 @@ def test_every_corpus_leaves_a_known_licence():
         ("cc-by-4.0", "cc-by-nc-4.0", "cc-by-nc-4.0"),
         ("cc-by-nc-4.0", "apache-2.0", "cc-by-nc-4.0"),
         ("cc-by-4.0", UNSTATED, "cc-by-4.0"),
-        ("mine-1.0", "cc-by-4.0", "mine-1.0"),
+        ("mine-1.0", UNSTATED, "mine-1.0"),
+        ("mine-1.0", "cc-by-4.0", UNSTATED),
+        (None, "cc-by-4.0", UNSTATED),
     ],
 )
 def test_what_was_fine_tuned_has_both_data_and_the_stricter_licence(start, own, both):
     card = card_of(find("luong_local_tatoeba"))
-    card = dataclasses.replace(card, license=start)
-    more = [{"name": "more", "terms": "any"}]
-    found = of_start(card, {"data": [*card.data, *more], "license": own})
+    more = [{"name": "more", "terms": "any"}, {"name": "mine", "terms": UNSTATED}]
+    given = {"data": [*card.data, *more], "license": own}
+    if start is None:
+        found = of_start(None, "mine", {**given, "data": [*card.data, more[0]]})
+    else:
+        found = of_start(dataclasses.replace(card, license=start), "mine", given)
     assert found["license"] == both and found["data"] == [*card.data, *more]

@@ -42,7 +42,7 @@ def _parse(argv):
         raise BadInput(f"no command {argv[0]!r}{near} (see zoo --help)")
     name, *words = argv or ["--help"]
     if name not in COMMANDS or name == "train":
-        return parser.parse_args([name, *words])  # which shows a help and ends
+        return parser.parse_args([name, *words])  # help, version or an error
     # Options may stand anywhere: "zoo export NAME --format onnx FOLDER".
     arguments = commands[name].parse_intermixed_args(words)
     arguments.command, arguments.argv = name, argv

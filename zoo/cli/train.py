@@ -12,7 +12,7 @@ from zoo.training.recipe import load_recipe, recipes
 
 _OPTIONS = (
     "of the recipe, as --scale small, or --train my.en my.de; zoo train RECIPE --help "
-    "has all. Without RECIPE: --from PRESET --train FILE ..., or --resume DIR "
+    "has all. Without RECIPE: --from PRESET [--train FILE ...], or --resume DIR "
     "[--epochs N] [--finish], or --list"
 )
 

@@ -72,24 +72,33 @@ def of_user_text(run: Any) -> dict[str, Any]:
     }
 
 
-def of_start(start: Any, card: dict[str, Any]) -> dict[str, Any]:
-    """Returns what the card of a model that was fine-tuned says instead.
+def of_start(start: Any, name: str, card: dict[str, Any]) -> dict[str, Any]:
+    """Returns the fields of a fine-tuned model's card that its start changes.
 
-    It has the description and the data of the preset that it started from, and the
-    stricter of both licences.
+    They are the description and the data of both, and the stricter of both licences.
 
     Args:
-        start: the `Card` of that preset.
+        start: the `Card` of the preset to start from, None if it has none.
+        name: that of the preset.
         card: what the run says.
     """
-    licences = [start.license, card["license"]]
-    known = [licence for licence in licences if licence in LICENCES]
-    further = [part for part in card["data"] if part not in start.data]
+    if start is None:
+        data = [*card["data"], {"name": name, "terms": UNSTATED}]
+        return {"data": data, "license": UNSTATED}
+    licence, own = start.license, card["license"]
+    if own != UNSTATED:
+        both = {licence, own}
+        licence = max(both, key=LICENCES.index) if both <= {*LICENCES} else UNSTATED
+    further = [
+        part
+        for part in card["data"]
+        if part["terms"] == UNSTATED or part not in start.data
+    ]
     return {
-        "title": f"{start.title}, fine-tuned",
+        "title": f"{start.title.removesuffix(', fine-tuned')}, fine-tuned",
         "description": f"{start.description} Fine-tuned from {start.name}.",
         "equations": start.equations,
         "paper": start.paper,
         "data": start.data + further,
-        "license": max(known, key=LICENCES.index) if len(known) == 2 else start.license,
+        "license": licence,
     }

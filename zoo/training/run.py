@@ -87,6 +87,7 @@ class Run:
         self.loop: Any = None
         self.weights: str | None = None
         self._command, self._fits = command, 0
+        self._starts_new = start is not None  # until its weights are copied
         for line in [] if text is None else text.report:
             self.say(line)
         fixed = config.to_jsonable(settings)
@@ -118,6 +119,7 @@ class Run:
         Raises:
             ConfigurationError: if they differ in their shapes.
         """
+        self._starts_new = False
         if self.start is not None:
             # A change by `--set model` may not fit the weights.
             with config.refused_as("--from"):
@@ -170,6 +172,10 @@ class Run:
             CheckpointError, FloatingPointError, Interrupted, OSError: see `Loop`.
         """
         settings, distribution = self.settings, self.distribution
+        if self._starts_new:
+            raise config.ConfigurationError(
+                f"--from: the recipe {self.recipe.name} copies no weights to start from"
+            )
         epochs = epochs or settings.epochs
         backbone = model if backbone is None else backbone
         folder = self.output / config.MODELS / name if name else self.output
@@ -287,8 +293,9 @@ class Run:
             **metadata,
             **(of_user_text(self) if self.text is not None else {}),
         }
-        if self.start_card is not None:
-            card |= of_start(self.start_card, card)
+        if self.start is not None:
+            name = Path(self.arguments.start).name
+            card |= of_start(self.start_card, name, card)
         write_card(str(self.preset), card)
         if missing := unstated(card):
             self.say(f"its card lacks {' and '.join(missing)}: zoo info {self.output}")

@@ -119,7 +119,7 @@ def test_fine_tuning_starts_from_the_presets_weights(trained, folder, capsys):
     assert set(results["valid"]["before"]) == {"bleu", "chrf"}
     card = read_card(folder / "more" / "preset" / "more")
     assert card.description.endswith("Fine-tuned from mine.")
-    assert [corpus["name"] for corpus in card.data] == ["my.en, my.de"]
+    assert [corpus["name"] for corpus in card.data] == ["my.en, my.de"] * 2
     assert "--from mine" in card.recipe and "--scale" not in card.recipe
 
 
@@ -127,11 +127,13 @@ def test_a_recipes_own_text_can_start_from_a_preset_too(folder, capsys):
     argv = ["--from", "luong_local", "--scale=tiny", "--set=pairs=30", "--epochs=1"]
     argv += ["--set=model.window=2", "--set=buckets=1", "--set=optimizer.warmup=0"]
     argv += ["--set=optimizer.learning_rate=1e-9", f"--output={folder / 'narrow'}"]
+    assert recipe("luong_local").main([*argv, "--set=pieces=char"]) == 2
+    assert "vocabulary. Received: --set pieces=char" in capsys.readouterr().err
     assert recipe("luong_local").main(argv) == 0
     assert "training the vocabulary" not in capsys.readouterr().err
     old, new = zoo.load("luong_local"), zoo.load(folder / "narrow")
     assert new.preprocessor.tokenizer.proto == old.preprocessor.tokenizer.proto
-    changes = {"name": new.backbone.name, "window": 2}
+    changes = {"name": new.backbone.name, "window": 2, "dropout": 0.0}
     assert new.backbone.get_config() == old.backbone.get_config() | changes
     for weight, start in zip(new.backbone.weights, old.backbone.weights, strict=True):
         np.testing.assert_allclose(weight, start, atol=1e-5)

@@ -14,7 +14,7 @@ _SAME = """
     maximum not_equal pad power repeat reshape shape sum take take_along_axis tile
     where zeros
 """.split()
-_FEW = 64  # values that are sorted sooner than their largest are found
+_FEW = 64  # up to this many values, sorting is faster than finding the largest
 _FULL = 7 / 8  # of the rows must be live: with fewer, the others are left out
 _ROOM = 16  # steps for which a state that grows gets room at a time
 _LEFT = "left"  # in a state: the steps for which it has room yet, (R,)

@@ -14,7 +14,8 @@ from zoo.text.vocabulary import SpecialIds
 class Pieces(SpecialIds):
     """The methods of a `zoo.text.Tokenizer` that translation needs.
 
-    Texts go one by one: SentencePiece's own batches start threads, which takes longer.
+    Texts go one by one: for those of a request SentencePiece's batches, which start
+    threads, are slower.
     """
 
     def __init__(self, proto: bytes) -> None:

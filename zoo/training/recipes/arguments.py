@@ -40,8 +40,9 @@ class Arguments:
         test: scored at the end.
         columns: names of a table's columns, or numbers.
         languages: codes of source and target, as en:de. Default: by the files' names.
-        start: fine-tune it: start from its weights, with its tokenizer and the sizes
-            and other arguments of its model, which --set may change.
+        start: fine-tune it: start from its weights, with its tokenizer and its model's
+            arguments, of which --set may change those that don't change the weights'
+            shapes.
     """
 
     output: str | os.PathLike[str]

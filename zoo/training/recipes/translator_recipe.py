@@ -3,7 +3,7 @@
 `small` gives each preset the same corpora, vocabulary, optimizer and number of epochs,
 so that their scores compare the architectures. Learning rate, cells, dropout and
 initial weights are chosen for each paper's model, the same ones for all of Luong's;
-Bahdanau's has larger batches, too. `long` trains them until they are good.
+Bahdanau's has larger batches, too. `long` trains them longer, with more dropout.
 """
 
 import dataclasses
@@ -119,7 +119,7 @@ def translation_recipe(
 
     bundled = scales.get("small")
     if bundled is not None and bundled.corpora == CORPORA:
-        scales = {**scales, "long": long(bundled)}
+        scales = {**scales, "long": scales.get("long", long(bundled))}
     model = ClassArguments(lambda: translator().backbone_cls, trial=(4,))
     files = "two files, aligned by line (my.en my.de), or one table or folder"
     return Recipe(
@@ -161,9 +161,9 @@ def small(model: dict[str, Any], rate: float = 8e-3, **changes: Any) -> Scale:
 
 
 def long(small: Scale) -> Scale:
-    """Returns a scale of `small`'s text, for Luong's some five hours of one core.
+    """Returns a scale of `small`'s text, about five hours on a core for Luong's models.
 
-    An epoch has the few captions six times; dropout is higher, batches are larger, and
+    Each epoch has the captions six times; dropout is higher, batches are larger, and
     the weights are the mean of the last five epochs'.
     """
     dropout = {key: 0.3 for key in small.model if key.endswith("dropout")}

@@ -90,18 +90,23 @@ def choose(
             f"Received: {size!r}"
         )
     scale = recipe.scales.get(size) or recipe.scales["small"]
-    settings = change(recipe, scale, arguments.changes)  # refused before text is read
+    change(recipe, scale, arguments.changes)  # refused before text is read
     if arguments.start is not None:
+        fixed = "vocabulary_size=", "pieces=", "tokenizer."
+        if others := [x for x in arguments.changes if x.startswith(fixed)]:
+            raise ConfigurationError(
+                f"--from keeps the preset's vocabulary. Received: --set {others[0]}"
+            )
         with distribution.single_device(), refused_as("--from"):
             start = load(arguments.start)
-        scale = like_start(recipe, scale, start)
-        settings = change(recipe, scale, arguments.changes)
     if given is not None:
         options = {k: getattr(arguments, k) for k in ("columns", "languages", "seed")}
         text = read(own.kind, *given, **options)
         choices = choices_for_pairs if own.kind == "pairs" else choices_for_texts
         scale = choices(recipe, size, text, start)
-        settings = change(recipe, scale, arguments.changes)
+    elif start is not None:
+        scale = like_start(recipe, scale, start, except_for="dropout")
+    settings = change(recipe, scale, arguments.changes)
     if arguments.changes:
         check(recipe, settings)
     return settings, text, start
@@ -196,16 +201,23 @@ def widened(model: Mapping[str, Any], factor: float) -> dict[str, Any]:
     return changed
 
 
-def like_start(recipe: Any, scale: Any, start: Any) -> Any:
-    """Returns a scale with the model's arguments of the task to start from."""
+def like_start(
+    recipe: Any, scale: Any, start: Any, except_for: str | None = None
+) -> Any:
+    """Returns a scale with the model's arguments of the task to start from.
+
+    Its own remain whose names end in `except_for`.
+    """
     model, backbone, fields = recipe.classes["model"], start.backbone, vars(scale)
     if type(backbone) is not model.load():
         raise ConfigurationError(
             f"--from: the recipe {recipe.name} trains a {model.load().__name__}. "
             f"Received: a {type(backbone).__name__}"
         )
-    config, names = backbone.get_config(), model.defaults()
-    chosen = {name: value for name, value in config.items() if name in names}
-    changes = {"model": chosen, **chosen, "vocabulary_size": config["vocabulary_size"]}
+    config, own = backbone.get_config(), fields.get("model", fields)
+    chosen = {name: config[name] for name in model.defaults() if name in config}
+    if except_for:
+        chosen |= {name: own[name] for name in own if name.endswith(except_for)}
+    changes = {"model": chosen, **chosen, "vocabulary_size": backbone.vocabulary_size}
     changes = {name: value for name, value in changes.items() if name in fields}
     return dataclasses.replace(scale, **changes)
