@@ -7,7 +7,7 @@ import pytest
 
 import zoo
 from tests.cli.fakes import FakeTask, failing, load, translate
-from zoo import presets
+from zoo import cli, presets
 from zoo.cli import main
 from zoo.cli.common import COMMANDS
 from zoo.data import CorpusError, DownloadError
@@ -17,6 +17,19 @@ pytestmark = pytest.mark.once
 
 
 # === The menu ===
+
+
+@pytest.mark.parametrize(
+    "line, name, words",
+    [
+        ("translate P --beam-size 2 a b", "texts", ["a", "b"]),
+        ("translate P a -- -x", "texts", ["a", "-x"]),
+        ("serve P --port 1 Q", "preset", ["P", "Q"]),
+        ("export P --format onnx F", "out", "F"),
+    ],
+)
+def test_options_may_stand_anywhere(line, name, words):
+    assert getattr(cli._parse(line.split()), name) == words
 
 
 def printed(capsys, *arguments):
@@ -62,7 +75,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
     "line, expected",
     [
         ("zoo tr", "train translate"),
-        ("zoo translate luong_local_", "luong_local_m luong_local_tatoeba"),
+        ("zoo translate luong_local_m", "luong_local_m"),
         ("zoo serve bahdanau seq", "seq2seq"),
         ("zoo train show", "show_attend_tell"),
         ("zoo translate luong_local --input cor", "corpus.en"),

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 
+import zoo
 from tests.training.small_run import read_arrays, read_log
 from zoo.cli import main
 from zoo.training import ArrayBatches, Monitor, Optimizer, Recipe, at_least
@@ -235,3 +236,11 @@ def test_the_command_line_runs_and_resumes_it(tmp_path):
     assert again["loss"] < results["loss"] and (folder / "report.html").exists()
     command = f"zoo train {path} --resume {folder} --epochs 3"
     assert read_configuration(folder)["command"] == command
+
+
+def test_a_preset_to_start_from_must_not_be_ignored(tmp_path):
+    recipe, start = Recipe("new", {}, print), object()
+    arguments = zoo.training.Arguments(tmp_path)
+    run = zoo.training.Run(recipe, Settings(), arguments, start=start)
+    with pytest.raises(ValueError, match="new copies no weights"):
+        run.fit(None, None, None)
