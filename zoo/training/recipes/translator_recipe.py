@@ -161,7 +161,7 @@ def small(model: dict[str, Any], rate: float = 8e-3, **changes: Any) -> Scale:
 
 
 def long(small: Scale) -> Scale:
-    """Returns a scale of `small`'s text, about five hours on a core for Luong's models.
+    """Returns a scale of `small`'s text, about six hours on a core for Luong's models.
 
     Each epoch has the captions six times; dropout is higher, batches are larger, and
     the weights are the mean of the last five epochs'.
