@@ -75,7 +75,10 @@ printf '%s\\n' "${COMPREPLY[@]}"
     "line, expected",
     [
         ("zoo tr", "train translate"),
-        ("zoo translate luong_local_m", "luong_local_m"),
+        (
+            "zoo translate luong_local_t",
+            "luong_local_tatoeba luong_local_tatoeba_de_en",
+        ),
         ("zoo serve bahdanau seq", "seq2seq"),
         ("zoo train show", "show_attend_tell"),
         ("zoo translate luong_local --input cor", "corpus.en"),
