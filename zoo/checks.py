@@ -1,5 +1,6 @@
-"""Checks of numeric and named arguments. Imports no Keras."""
+"""Checks of numeric and named arguments, and of packages. Imports no Keras."""
 
+import importlib.util
 import numbers
 from collections.abc import Collection
 from typing import Any, TypeVar
@@ -66,3 +67,11 @@ def one_of(name: str, value: T, allowed: Collection[T]) -> T:
             f"`{name}` must be one of {list(allowed)}. Received: {name}={value!r}"
         )
     return value
+
+
+def need_packages(user: str, extra: str, *packages: str) -> None:
+    """Raises an `ImportError`, which names the extra, if a package is missing."""
+    for name in packages:
+        if importlib.util.find_spec(name) is None:
+            install = f"pip install 'attention-zoo[{extra}]'"
+            raise ImportError(f"{user} needs {name}: {install}", name=name)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from zoo.checks import need_packages
 from zoo.text.word_splitting import UNSPACED
 
 # sacreBLEU's tokenisation for languages that put no spaces between words; of those
@@ -44,12 +45,9 @@ def corpus_scores(
         >>> round(scores["bleu"]["score"], 6)
         100.0
     """
-    try:
-        from sacrebleu.metrics import BLEU, CHRF
-    except ImportError as error:
-        raise ImportError(
-            "Scores need sacrebleu; install it with: pip install 'attention-zoo[train]'"
-        ) from error
+    need_packages("Scoring", "train", "sacrebleu")
+    from sacrebleu.metrics import BLEU, CHRF
+
     if len(hypotheses) != len(references) or not hypotheses:
         raise ValueError(
             "There must be as many hypotheses as reference lists, and at least one. "

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from zoo.checks import need_packages
 from zoo.files import StrPath
 
 ENDINGS = (".png", ".svg")
@@ -86,12 +87,9 @@ def new_figure(width: float, height: float, **options: Any) -> Any:
     Raises:
         ImportError: without matplotlib; the message names the extra.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError(
-            "pictures need matplotlib: pip install 'attention-zoo[plot]'"
-        ) from None
+    need_packages("Drawing", "plot", "matplotlib")
+    from matplotlib.figure import Figure
+
     figure: Any = Figure((width, height), **options)
     # Notebooks display any object with this method, without pyplot.
     figure._repr_png_ = functools.partial(render, figure, "png", 100)

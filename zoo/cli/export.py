@@ -12,6 +12,7 @@ import webbrowser
 from pathlib import Path
 
 import zoo
+from zoo.checks import need_packages
 from zoo.cli.common import (
     BadInput,
     command,
@@ -143,7 +144,6 @@ def serve(arguments: argparse.Namespace) -> int | None:
 def _server(engine, folder, arguments):
     """Returns the command that starts a server; Ray's then takes the models."""
     from zoo.serving.export.model_server import server_command
-    from zoo.serving.protocol import need_packages
 
     if engine == "tensorflow":
         return server_command(folder, arguments.port, arguments.rest_port)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from zoo.checks import above_zero, integer
+from zoo.checks import above_zero, integer, need_packages
 from zoo.images import encode_images
 from zoo.serving.protocol import (
     MAX_ANSWER_BYTES,
@@ -22,7 +22,6 @@ from zoo.serving.protocol import (
     SIGNATURES,
     ServingError,
     check_outputs,
-    need_packages,
     read_body,
     read_tensor,
     write_tensor,

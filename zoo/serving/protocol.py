@@ -3,7 +3,6 @@
 Nothing that a server sends is trusted: it is checked before it becomes an array.
 """
 
-import importlib.util
 import json
 import math
 import reprlib
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from zoo.checks import need_packages as need_packages
 from zoo.strings import replace_surrogates
 
 Arrays = dict[str, np.ndarray]  # of str as objects, or of floats
@@ -79,14 +79,6 @@ SIGNATURES = {
 }
 # The outputs of numbers; the others are texts.
 NUMBERS = "score", "scores", "alignment", "log_probability", "probabilities"
-
-
-def need_packages(user: str, extra: str, *packages: str) -> None:
-    """Raises an `ImportError`, which names the extra, if a package is missing."""
-    for name in packages:
-        if importlib.util.find_spec(name) is None:
-            install = f'pip install "attention-zoo[{extra}]"'
-            raise ImportError(f"{user} needs {name}: {install}", name=name)
 
 
 class ServingError(RuntimeError):

@@ -82,6 +82,6 @@ def test_others_are_refused(wrong):
 
 
 def test_without_babel(monkeypatch):
-    monkeypatch.setitem(sys.modules, "babel.dates", None)
+    monkeypatch.setitem(sys.modules, "babel", None)
     with pytest.raises(ImportError, match=r"attention-zoo\[train\]"):
         date_pairs()

@@ -17,7 +17,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from zoo.checks import one_of
+from zoo.checks import need_packages, one_of
 from zoo.data.generated.scenes import SPLITS
 from zoo.data.text_sets import Pairs
 
@@ -104,13 +104,9 @@ def write_date(day: datetime.date, pattern: str, language: str) -> str:
         >>> write_date(datetime.date(1999, 5, 3), "EEEE d{th} MMMM y", "en-GB")
         'Monday 3rd May 1999'
     """
-    try:
-        from babel.dates import format_date
-    except ImportError as error:
-        raise ImportError(
-            "Dates are written by Babel; install it with: "
-            "pip install 'attention-zoo[train]'"
-        ) from error
+    need_packages("Writing dates", "train", "babel")
+    from babel.dates import format_date
+
     if not 1969 <= day.year <= 2068:
         pattern = pattern.replace("yy", "y")
     ending = _ending(day.day, language)

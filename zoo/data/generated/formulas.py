@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from zoo.checks import need_packages
 from zoo.data.generated.scenes import draw, split_of
 
 LETTERS = "a b c d k m n p q x y z".split()
@@ -169,14 +170,10 @@ def _term(rng, depth):
 
 @functools.lru_cache(64)
 def _parse(output, caption, points):
-    try:
-        from matplotlib.font_manager import FontProperties
-        from matplotlib.mathtext import MathTextParser
-    except ImportError as error:
-        raise ImportError(
-            "Formulas are rendered by matplotlib; install it with: "
-            "pip install 'attention-zoo[plot]'"
-        ) from error
+    need_packages("Rendering formulas", "plot", "matplotlib")
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.mathtext import MathTextParser
+
     # With spaces around them mathtext does not raise or lower what follows.
     text = caption.replace(" ^ ", "^").replace(" _ ", "_")
     return MathTextParser(output).parse(f"${text}$", 72, FontProperties(size=points))

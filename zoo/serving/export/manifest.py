@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from zoo.checks import one_of
+from zoo.checks import need_packages, one_of
 from zoo.files import StrPath
 
 MANIFEST = "manifest.json"
@@ -69,7 +69,7 @@ def write_version(path: StrPath, write: Callable[[Path], object]) -> Path:
 def check_export(task: Any, form: str) -> None:
     """Raises an error of `export_savedmodel` for a task that cannot be exported."""
     # They import NumPy.
-    from zoo.serving.protocol import SIGNATURES, need_packages
+    from zoo.serving.protocol import SIGNATURES
     from zoo.text.translation_arrays import needed_preprocessor
 
     if getattr(task, "task_name", None) not in SIGNATURES:
