@@ -35,7 +35,6 @@ class SearchSignatures:
     """
 
     takes = ("beam_size", "length_penalty", "max_length")
-    task_name: str
     written: str  # the name of the text in the outputs
     # What the model reads, with B rows, and the most tokens of each text `(B,)`.
     _read: Callable[[Tensor], Tensor]
@@ -62,9 +61,10 @@ class SearchSignatures:
 
     def functions(self) -> dict[str, Callable[..., dict[str, Tensor]]]:
         """Returns the signatures of `zoo.serving.protocol.SIGNATURES` by name."""
+        name = self.model.task_name
         return {
-            self.task_name: functools.partial(self.best, self.beam_size),
-            f"{self.task_name}_n_best": self.n_best,
+            name: functools.partial(self.best, self.beam_size),
+            f"{name}_n_best": self.n_best,
             "greedy": functools.partial(self.best, 1),
             "align": self.align,
             "score": self.score,
@@ -153,18 +153,13 @@ class TranslatorSignatures(SearchSignatures):
     A text without pieces (empty or blank) has an empty translation with score 0.
     """
 
-    task_name = "translate"
     written = "translation"
 
-    def __init__(self, task: Any, **limits: Any) -> None:
-        super().__init__(task, **limits)
-        self.source_end = task.preprocessor.source_end
-        self.source_length = task.preprocessor.source_length
-
     def _read(self, source):
-        limit = self.source_length - bool(self.source_end)
+        preprocessor = self.model.preprocessor
+        limit = preprocessor.source_length - bool(preprocessor.source_end)
         rows = graph.tokenize(self.tokenizer, source, limit)
-        if self.source_end:
+        if preprocessor.source_end:
             rows = graph.append_end(rows, END_ID)
         return graph.pad_to_longest(rows)
 
@@ -198,7 +193,6 @@ class CaptionerSignatures(SearchSignatures):
         ValueError: if its images are neither grey nor RGB.
     """
 
-    task_name = "caption"
     written = "caption"
 
     def __init__(self, task: Any, **limits: Any) -> None:
@@ -238,12 +232,11 @@ def read_images(contents: Tensor, shape: Shape) -> Tensor:
     Returns:
         uint8 `(B, *shape)`.
     """
-    spec = tf.TensorSpec(shape, tf.uint8)
     # One after another, since each may be large.
     return tf.map_fn(
         lambda content: _read_image(content, shape),
         contents,
-        fn_output_signature=spec,
+        fn_output_signature=tf.TensorSpec(shape, tf.uint8),
         parallel_iterations=1,
     )
 
