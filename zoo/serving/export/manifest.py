@@ -144,13 +144,8 @@ def write_manifest(
     folder = Path(folder)
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     files = {x.relative_to(folder).as_posix(): _digest(x.read_bytes()) for x in paths}
-    manifest = {
-        "format": form,
-        "format_version": FORMAT_VERSION,
-        **described,
-        "files": files,
-    }
-    text = json.dumps(manifest, indent=2, ensure_ascii=False)
+    manifest = {"format": form, "format_version": FORMAT_VERSION, **described}
+    text = json.dumps({**manifest, "files": files}, indent=2, ensure_ascii=False)
     (folder / MANIFEST).write_text(f"{text}\n", encoding="utf-8")
 
 

@@ -230,8 +230,8 @@ def write_graphs(
         if quantize:
             _quantize(path)
         described[name] = {
-            "inputs": _describe(model.graph.input),
-            "outputs": _describe(model.graph.output),
+            "inputs": list(map(_describe, model.graph.input)),
+            "outputs": list(map(_describe, model.graph.output)),
         }
     return described
 
@@ -284,17 +284,15 @@ def every_graph(graph: Any) -> Iterator[Any]:
                 yield from every_graph(attribute.g)
 
 
-def _describe(tensors):
+def _describe(tensor):
     import onnx
 
-    def describe(name, kind):
-        return {
-            "name": name,
-            "dtype": onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type).name,
-            "shape": [d.dim_param or d.dim_value or None for d in kind.shape.dim],
-        }
-
-    return [describe(tensor.name, tensor.type.tensor_type) for tensor in tensors]
+    kind = tensor.type.tensor_type
+    return {
+        "name": tensor.name,
+        "dtype": onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type).name,
+        "shape": [d.dim_param or d.dim_value or None for d in kind.shape.dim],
+    }
 
 
 def _quantize(path):
