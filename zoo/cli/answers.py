@@ -133,9 +133,8 @@ def generate(arguments: argparse.Namespace) -> None:
     """
     check_texts(arguments)
     task = load_task(arguments.preset, arguments, "generate")
-    options = {"max_length": arguments.max_length} if arguments.max_length else {}
     task.compile(sampler=_sampler(arguments, task.backbone.vocabulary_size))
-    size = arguments.batch_size
+    size, options = arguments.batch_size, {"max_length": arguments.max_length}
 
     def work(lines):
         starts = range(0, len(lines), size)

@@ -71,11 +71,16 @@ def evaluate(arguments: argparse.Namespace) -> None:
     source, target = card.languages if card and task == "translate" else ("en", "de")
     source = arguments.source or source
     if arguments.data == "sst":
-        return _score_treebank(arguments)
+        from zoo.analysis.evaluation import sst_accuracy
+
+        classifier = load_task(arguments.preset, arguments, "classify")
+        for labels, share in sst_accuracy(classifier, arguments.split).items():
+            print(f"accuracy {labels} {100 * share:.2f}")
+        return
     found = _read(arguments, task, (source, target))
     texts, truth = (part[: arguments.limit] for part in found)
     answers = _answers(arguments, task, texts)
-    return print(*_scores(task, answers, truth, target), sep="\n")
+    print(*_scores(task, answers, truth, target), sep="\n")
 
 
 def _read(arguments, task, languages):
@@ -151,11 +156,3 @@ def _scores(task: str, answers: Any, truth: Any, language: str) -> Iterator[str]
         right = sum(a == label for a, label in zip(answers, truth, strict=True))
         texts = counted(len(truth), "text")
         yield f"accuracy {100 * right / len(truth):.2f} of {texts}"
-
-
-def _score_treebank(arguments):
-    from zoo.analysis.evaluation import sst_accuracy
-
-    task = load_task(arguments.preset, arguments, "classify")
-    for labels, share in sst_accuracy(task, arguments.split).items():
-        print(f"accuracy {labels} {100 * share:.2f}")
