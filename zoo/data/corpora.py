@@ -27,8 +27,7 @@ def _read_table() -> dict[str, Corpus]:
     corpora = {}
     for name, entry in json.loads(path.read_text(encoding="utf-8")).items():
         files = {n: CorpusFile(**file) for n, file in entry.pop("files", {}).items()}
-        more = _MORE.get(name, {})
-        corpora[name] = Corpus(name, files=files, **entry, **more)
+        corpora[name] = Corpus(name, files=files, **entry, **_MORE.get(name, {}))
     return corpora
 
 
@@ -123,9 +122,7 @@ def load(
     names = [f"{split}.{source}", f"{split}.{target}"]
     folder = locate(corpus, names, allow_newer)
     sources, references = _read_aligned(
-        folder / names[0],
-        folder / names[1],
-        tabs_separate=split in corpus.reference_splits,
+        folder / names[0], folder / names[1], split in corpus.reference_splits
     )
     targets = [several[0] for several in references]
     return Pairs(corpus.name, split, source, target, sources, targets, references)

@@ -153,20 +153,19 @@ def _obtain(corpus, name, folder, newer):
 
 def _check_content(corpus, url, files):
     """Refuses files other than those that the corpus's figures were made with."""
+    hint = HINT
+    if corpus.snapshot:
+        hint += (
+            f". To accept a newer snapshot than that of {corpus.snapshot}: "
+            "allow_newer=True in Python, `--set allow_newer=true` of a recipe"
+        )
     for name, data in files.items():
         digest, expected = hashlib.sha256(data).hexdigest(), corpus.files[name].sha256
-        if digest == expected:
-            continue
-        hint = HINT
-        if corpus.snapshot:
-            hint += (
-                f". To accept a newer snapshot than that of {corpus.snapshot}: "
-                "allow_newer=True in Python, `--set allow_newer=true` of a recipe"
+        if digest != expected:
+            raise CorpusError(
+                f"{url} does not have zoo's {name}: sha256 {expected} is expected, "
+                f"received {digest}. {hint}"
             )
-        raise CorpusError(
-            f"{url} does not have zoo's {name}: sha256 {expected} is expected, "
-            f"received {digest}. {hint}"
-        )
 
 
 def read_packed(archive: StrPath, name: str, limit: int) -> bytes:
@@ -200,9 +199,8 @@ def download(url: str, path: Path, limit: int) -> None:
             response = getattr(error, "response", None)
             refused = response is not None and response.is_client_error
             if refused or attempt == ATTEMPTS:
-                reason = f"{type(error).__name__}: {error}"
                 raise DownloadError(
-                    f"cannot download {url}, received {reason}"
+                    f"cannot download {url}, received {type(error).__name__}: {error}"
                 ) from error
         time.sleep(PAUSE * attempt)
     return None

@@ -298,8 +298,7 @@ def _distance(shape, x, y):
         bars = [(0.95, 0.32), (0.32, 0.95)]
         return np.minimum(*(np.maximum(np.abs(x) - a, np.abs(y) - b) for a, b in bars))
     if shape == "triangle":
-        sides = (y - 0.72) + 0 * x, 0.866 * np.abs(x) - 0.5 * y - 0.43
-        return np.maximum(*sides)
+        return np.maximum(y - 0.72, 0.866 * np.abs(x) - 0.5 * y - 0.43)
     # A star: the sides of one of its ten halves of a point.
     angle = np.arctan2(x, -y)
     turn = np.abs((angle + np.pi / 5) % (2 * np.pi / 5) - np.pi / 5)

@@ -131,10 +131,9 @@ def opinion_sentences(
         words += ["not"] * (rng.random() < 0.5) + [rng.choice(first), "but"]
         words += ["not"] * turned + [rng.choice(last)]
         text = " ".join(words)
-        if text in without:
-            continue
-        texts.append(text)
-        labels.append(int(good != turned))
+        if text not in without:
+            texts.append(text)
+            labels.append(int(good != turned))
     return texts, labels
 
 
