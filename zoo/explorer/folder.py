@@ -106,9 +106,8 @@ def model_info(folder: Path, name: str, site: str | None = None) -> dict[str, An
     card = json.loads(path.read_text("utf-8")) if path.is_file() else {}
     backbone = json.loads((folder / CONFIG_FILE).read_text("utf-8"))
     kind, config = backbone["class_name"], backbone["config"]
-    entry = _PAPERS.get(kind, _UNKNOWN)
-    entry = _PAPERS.get(f"{kind}.{config.get('attention')}", entry)
-    page, lesson, attention, equation = entry
+    entry = _PAPERS.get(kind) or _PAPERS.get(f"{kind}.{config.get('attention')}")
+    page, lesson, attention, equation = entry or _UNKNOWN
     base = site and site.rstrip("/")
     multi_head = attention == "multi_head"
     return {

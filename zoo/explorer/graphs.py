@@ -78,8 +78,7 @@ class _Functions(TranslatorFunctions):
     ) -> Any:
         """`what_if.step` of flat arguments: logits, weights, details, state."""
         if what_if.has_window(self.backbone):
-            own = self.backbone.window
-            window = ops.where(window > 0, window, own)
+            window = ops.where(window > 0, window, self.backbone.window)
         logits, state, weights, details = what_if.step(
             self.backbone, token_ids, *self.packed(leaves), attention, window
         )

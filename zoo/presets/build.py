@@ -176,8 +176,7 @@ def _check_finite(model: Any, folder: StrPath) -> None:
             warnings.simplefilter("ignore", DeprecationWarning)
             # By NumPy: JAX would compile it for each shape.
             values = keras.ops.convert_to_numpy(variable.value)
-        wrong = values.size - np.count_nonzero(np.isfinite(values))
-        if wrong:
+        if wrong := np.count_nonzero(~np.isfinite(values)):
             raise PresetError(
                 f"the weights of {folder} are damaged: {variable.path} must be finite, "
                 f"received {wrong} numbers that are NaN or infinite"

@@ -54,8 +54,7 @@ def write_card(folder: StrPath, metadata: dict[str, Any]) -> Card:
     if unknown := set(metadata) - {*card.to_dict()}:
         raise PresetError(f"a card has no {', '.join(sorted(unknown))}")
     text = json.dumps(card.to_dict(), indent=2, ensure_ascii=False) + "\n"
-    text = text.encode("utf-8", "replace").decode()
-    (folder / CARD_FILE).write_text(text, encoding="utf-8", newline="\n")
+    (folder / CARD_FILE).write_bytes(text.encode("utf-8", "replace"))
     (folder / README_FILE).write_text(readme(card), encoding="utf-8", newline="\n")
     return card
 

@@ -94,12 +94,11 @@ def _serve(application, options, host, port, rest_port):
     )
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # Ray's is too slow
     timeout = {"request_timeout_s": options.timeout}
-    functions = ["zoo.serving.server.ray_serve.add_services"]
     serve.start(
         http_options={"host": host, "port": rest_port, **timeout},
         grpc_options={
             "port": port,
-            "grpc_servicer_functions": functions,
+            "grpc_servicer_functions": ["zoo.serving.server.ray_serve.add_services"],
             "enable_reflection": False,  # of messages that only replicas know
             **timeout,
         },
