@@ -171,11 +171,11 @@ def sst_accuracy(task: Any, split: str = "test") -> dict[str, float]:
     from zoo.decoding.word_methods import class_logits, softmax
 
     classes = tuple(task.backbone.classes)
-    if classes not in (tuple(BINARY), tuple(FINE)):
+    if classes not in (BINARY, FINE):
         raise ValueError(
             f"The model's classes must be {FINE} or {BINARY}. Received: {classes}"
         )
-    five, found = classes == tuple(FINE), {}
+    five, found = classes == FINE, {}
     for labels in ("fine", "binary") if five else ("binary",):
         data = load_sst(split, labels)
         logits = class_logits(task, task.preprocessor.encode(data.texts), 64)

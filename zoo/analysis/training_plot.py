@@ -123,8 +123,8 @@ def _curves(logs):
             columns.setdefault(prefix, []).append(name)
     panels = []
     for prefix, names in columns.items():
-        title = prefix.replace("val_", "validation ").replace("_", " ")
         if lines := _lines(logs, names):
+            title = prefix.replace("val_", "validation ").replace("_", " ")
             title = _PANELS.get(prefix, title)
             panels.append((title, lines, prefix in _LOGARITHMIC))
     return panels

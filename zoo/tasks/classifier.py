@@ -66,12 +66,10 @@ class SentimentClassifier(Classifying, TextTask, keras_hub.models.TextClassifier
     def logits(self, inputs: Any) -> Any:
         backbone = self.backbone
         run = compiled(self, "classify", lambda ids: (backbone({"token_ids": ids}),))
-        [logits] = run(inputs["token_ids"])
-        return logits
+        return run(inputs["token_ids"])[0]
 
     def attention(self, inputs: Any) -> Any:
         """Returns the weights `(B, T, T + 1)` of an LSTMN's `Classification`."""
         backbone = self.backbone
         run = compiled(self, "attention", lambda ids: (backbone.intra_attention(ids),))
-        [weights] = run(inputs["token_ids"])
-        return weights
+        return run(inputs["token_ids"])[0]

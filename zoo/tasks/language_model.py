@@ -216,8 +216,7 @@ def document_scores(
     The text is read in segments of `length` words, in so many equal parts (`streams`)
     in parallel, each from a zero state: floats `(segments, streams)`.
     """
-    inputs, labels = lay_out(rows, streams, length)
-    return _segment_sums(task, inputs, labels, length)
+    return _segment_sums(task, *lay_out(rows, streams, length), length)
 
 
 def _segment_sums(task, inputs, labels, length):

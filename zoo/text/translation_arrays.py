@@ -57,8 +57,7 @@ class TargetText:
         rows = []
         for position, row in enumerate(python_ids(ids)):
             row = row[: row.index(end)] if end in row else row
-            wrong = [token_id for token_id in row if not 0 <= token_id < size]
-            if wrong:
+            if wrong := [token_id for token_id in row if not 0 <= token_id < size]:
                 raise ValueError(
                     f"ids[{position}] must hold ids from 0 to {size - 1}. "
                     f"Received: {wrong[0]}"
