@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zoo.checks import need_packages as need_packages
 from zoo.strings import replace_surrogates
 
 Arrays = dict[str, np.ndarray]  # of str as objects, or of floats

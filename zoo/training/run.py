@@ -293,7 +293,7 @@ class Run:
             **metadata,
             **(of_user_text(self) if self.text is not None else {}),
         }
-        if self.start is not None:
+        if self.arguments.start is not None:
             name = Path(self.arguments.start).name
             card |= of_start(self.start_card, name, card)
         write_card(str(self.preset), card)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from zoo.decoding.search import Search
-from zoo.serving.protocol import need_packages
+from zoo.checks import need_packages
 
 _SAME = """
     any arange argmax clip cumsum full log logical_and logical_not logical_or max

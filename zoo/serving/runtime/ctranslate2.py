@@ -13,7 +13,7 @@ from zoo.decoding.search import Search
 from zoo.decoding.translating import Translating
 from zoo.ids import END_ID
 from zoo.serving.export.manifest import TOKENIZER
-from zoo.serving.protocol import need_packages
+from zoo.checks import need_packages
 from zoo.serving.runtime.pieces import Pieces, PiecesPreprocessor
 
 # Hypotheses to finish, over the beam size. With 1 CTranslate2 ends a search while

@@ -93,9 +93,9 @@ def choose(
     change(recipe, scale, arguments.changes)  # refused before text is read
     if arguments.start is not None:
         fixed = "vocabulary_size=", "pieces=", "tokenizer."
-        if others := [x for x in arguments.changes if x.startswith(fixed)]:
+        if refused := [text for text in arguments.changes if text.startswith(fixed)]:
             raise ConfigurationError(
-                f"--from keeps the preset's vocabulary. Received: --set {others[0]}"
+                f"--from keeps the preset's vocabulary. Received: --set {refused[0]}"
             )
         with distribution.single_device(), refused_as("--from"):
             start = load(arguments.start)
