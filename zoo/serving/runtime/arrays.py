@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from zoo.decoding.search import Search
 from zoo.checks import need_packages
+from zoo.decoding.search import Search
 
 _SAME = """
     any arange argmax clip cumsum full log logical_and logical_not logical_or max

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from zoo.checks import need_packages
 from zoo.decoding.beam_state import LOW, length_norm
 from zoo.decoding.search import Search
 from zoo.decoding.translating import Translating
 from zoo.ids import END_ID
 from zoo.serving.export.manifest import TOKENIZER
-from zoo.checks import need_packages
 from zoo.serving.runtime.pieces import Pieces, PiecesPreprocessor
 
 # Hypotheses to finish, over the beam size. With 1 CTranslate2 ends a search while
