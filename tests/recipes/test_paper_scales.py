@@ -28,7 +28,7 @@ def test_luong_reversed_is_luong_global_with_the_papers_encoder():
     scales, others = (
         load_recipe(name).RECIPE.scales for name in ("luong_reversed", "luong_global")
     )
-    for size in ("small", "tatoeba", "multi30k"):
+    for size in ("small", "long", "tatoeba", "multi30k"):
         other = others.pop(size).model
         assert scales.pop(size).model == {**other, "bidirectional": False}
     for size in scales:
