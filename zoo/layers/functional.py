@@ -160,9 +160,10 @@ def scan(
     """
     states, length = initial_states, inputs.shape[1]
     if keras.backend.backend() == "torch" or length == 1:
-        outputs, order = [], range(length)
-        for t in reversed(order) if reverse else order:
-            output, states = step(inputs[:, t], states)
+        # Not `inputs[:, t]`, whose gradient is as long as the inputs.
+        slices, outputs = ops.unstack(inputs, length, axis=1), []
+        for x in slices[::-1] if reverse else slices:
+            output, states = step(x, states)
             outputs.append(output)
         return ops.stack(outputs[::-1] if reverse else outputs, axis=1), states
 
