@@ -2,8 +2,8 @@
 
 A third of a step on a CPU, and nearly all of it on a GPU, is Keras's, Python's and
 torch's own work for each operation. `make_fx` writes down the operations of a step,
-forward and backward; on a CPU `torch.jit` does them (or, with layer norms, which it
-can't trace, the program that `make_fx` made), on a GPU a CUDA graph.
+forward and backward; on a CPU `torch.jit` does them (or, where it can't trace one, the
+program that `make_fx` made), on a GPU a CUDA graph.
 """
 
 import contextlib
@@ -236,6 +236,13 @@ def _script(module, values, tensors):
     import torch
 
     count = len(values)
+    for node in module.graph.nodes:
+        if node.target is torch.ops.aten.native_layer_norm_backward.default:
+            _, _, shape, _, _, _, _, wanted = node.args
+            if len(shape) == 1 and all(wanted):
+                node.target = _layer_norm_gradient
+                node.args = (*node.args[:2], *node.args[3:7])
+    module.recompile()
 
     def flat(*inputs):
         return tuple(module(inputs[:count], inputs[count:]))
@@ -245,7 +252,7 @@ def _script(module, values, tensors):
     with torch.no_grad(), plain():
         try:
             script = trace(flat, *values, *tensors)
-        except RuntimeError:  # it takes no lists of truth values, as layer norms have
+        except RuntimeError:  # it takes no lists of truth values, as convolutions have
             return module
 
     def perform(values, tensors):
@@ -253,6 +260,22 @@ def _script(module, values, tensors):
             return script(*values, *tensors)
 
     return perform
+
+
+def _layer_norm_gradient(*tensors):
+    return _compiled().layer_norm_gradient(*tensors)
+
+
+@functools.cache
+def _compiled():
+    import torch
+
+    return torch.jit.CompilationUnit('''
+        def layer_norm_gradient(upstream, x, mean, rstd, scale, shift):
+            return torch.ops.aten.native_layer_norm_backward(
+                upstream, x, [x.size(-1)], mean, rstd, scale, shift, [True, True, True]
+            )
+    ''')
 
 
 def _capture(program, tensors, graphs):
