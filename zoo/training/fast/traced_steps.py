@@ -270,12 +270,12 @@ def _layer_norm_gradient(*tensors):
 def _compiled():
     import torch
 
-    return torch.jit.CompilationUnit('''
+    return torch.jit.CompilationUnit("""
         def layer_norm_gradient(upstream, x, mean, rstd, scale, shift):
             return torch.ops.aten.native_layer_norm_backward(
                 upstream, x, [x.size(-1)], mean, rstd, scale, shift, [True, True, True]
             )
-    ''')
+    """)
 
 
 def _capture(program, tensors, graphs):
