@@ -31,8 +31,9 @@ class FakeBench:
             assert command == ["opennmt-py", 30, 10]
             return read("Step 1/3; 8/9 tok/s\nStep 2/3; 8/50 tok/s\n"), {"seconds": 3.0}
         if environment == {"KERAS_BACKEND": "torch"}:
+            assert "--precision=mixed_bfloat16" in command
             return None, "it failed"
-        assert {"--model=luong", "--windows=2", "--steps=10"} < set(command)
+        assert {"--model=luong", "--windows=2", "--precision=float32"} < set(command)
         found = {"windows": [90.0, 110.0], "padding": 0.05, "versions": {"keras": "3"}}
         return found, {"seconds": 2.0}
 
@@ -48,7 +49,7 @@ def test_each_round_measures_all_systems(monkeypatch, tmp_path, capsys):
         "prepare",
         lambda name, run, work, steps, window: [name, steps, window],
     )
-    options = ["--work", str(tmp_path), "--quick", "--backends", "jax,torch"]
+    options = ["--work", str(tmp_path), "--quick", "--backends", "jax,torch-bfloat16"]
     options += ["--peers", "opennmt-py"]
     # One backend fails: the others are printed.
     assert train.main([*options, "--json", str(tmp_path / "found.json")]) == 1
@@ -56,7 +57,7 @@ def test_each_round_measures_all_systems(monkeypatch, tmp_path, capsys):
     assert lines[-3:] == [
         "| zoo jax | 100 | 90 – 110 | 2.00 |",
         "| opennmt-py | 50 | 50 – 50 | 1.00 |",
-        "| zoo torch | failed |  |  |",
+        "| zoo torch-bfloat16 | failed |  |  |",
     ]
     assert '"error": "it failed"' in (tmp_path / "found.json").read_text()
 
