@@ -95,12 +95,12 @@ def setup(app) -> None:
 
 
 def _keep_source_links(app, module, name):
-    """Has the source of what two pages show lead back to one of them.
+    """Links no source to what a page shows of a file that is another page's.
 
     viewcode leads back to one page of a file, the first that shows something of it.
     """
-    twice = {("zoo", "list_presets"), ("zoo.serving.runtime", "load")}
-    return module if (module, name) in twice else None
+    guests = {("zoo.serving.runtime", "load")}
+    return module if module == "zoo" or (module, name) in guests else None
 
 
 def _lead_links(app, name, source):
