@@ -42,6 +42,7 @@ from zoo.cli.common import count
 from zoo.cli.presets import is_export
 
 MODELS = ("luong", "transformer")
+PRECISIONS = ("float32", "bfloat16", "int8")
 # Decoder -> the peer that has its environment and trains its model, the model of
 # `MODELS` beside it, its precisions.
 PEERS = {
@@ -61,7 +62,7 @@ def systems(args, bench):
             yield title, "ONNX", {}, command
             continue
         for backend in args.backends:
-            for precision in ("float32", "int8")[: 1 + (args.int8 and model in MODELS)]:
+            for precision in args.precisions:
                 command = module("workers.decode", model, data=data)
                 environment = {"KERAS_BACKEND": backend}
                 command.append(f"--precision={precision}")
@@ -137,7 +138,8 @@ def parse(argv):
     parser.add_argument("--runs", type=count, default=5)
     parser.add_argument("--cores", type=count, default=2)
     parser.add_argument("--threads", type=count, default=1, help="of an export")
-    parser.add_argument("--int8", action="store_true", help="these sizes in int8 too")
+    add_names(parser, "--precisions", PRECISIONS, "of zoo's models")
+    parser.set_defaults(precisions="float32")
     parser.add_argument("--json", type=Path, help="file for everything measured")
     args = parser.parse_args(argv)
     # Workers run elsewhere.

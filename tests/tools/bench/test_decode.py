@@ -33,20 +33,22 @@ def test_presets_and_exports_stand_in_a_table_for_each_beam(
         monkeypatch.setattr(decode, name, lambda folder: None)
     monkeypatch.setattr(decode, "is_export", lambda name: "onnx" in name)
     options = ["--work", str(tmp_path), "--backends", "jax,torch", "--runs", "3"]
+    options += ["--precisions", "bfloat16"]
     # One backend fails: the others are printed.
     assert decode.main(["dates", "onnx/dates", "--beams", "1,5", *options]) == 1
     name, command, environment = FakeBench.asked[0]
     assert (name, environment) == (
-        "dates beam 1: zoo jax float32",
+        "dates beam 1: zoo jax bfloat16",
         {"KERAS_BACKEND": "jax"},
     )
-    assert {"dates", "--beam=1", "--length=15", "--runs=3", "--batch=64"} < set(command)
+    asked = {"--precision=bfloat16", "--beam=1", "--length=15", "--runs=3"}
+    assert asked | {"dates", "--batch=64"} < set(command)
     printed = capsys.readouterr().out
     assert printed.count("\ndates beam 5\n") == 1
     rows = [row for row in printed.splitlines() if row.startswith("| ") and "." in row]
     assert rows[:2] == [
         "| ONNX | 1.00 | 1.00 – 1.00 | 1,000 | 0.5 | 2.5 | 512 |",
-        "| zoo jax float32 | 2.00 | 1.00 – 4.00 | 500 | 0.5 | 2.5 | 512 |",
+        "| zoo jax bfloat16 | 2.00 | 1.00 – 4.00 | 500 | 0.5 | 2.5 | 512 |",
     ]
 
 

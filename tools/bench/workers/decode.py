@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from tools.bench.core import add_search, print_report
-from tools.bench.decode import MODELS
+from tools.bench.decode import MODELS, PRECISIONS
 from zoo.cli.presets import is_export
 
 
@@ -30,7 +30,8 @@ def untrained(args, lines):
         (args.data / f"vocabulary.{side}").read_text("utf-8").split()
         for side in ("source", "target")
     ]
-    model = make_model(args.model, *(FIRST_WORD_ID + len(side) for side in words))
+    sizes = [FIRST_WORD_ID + len(side) for side in words]
+    model = make_model(args.model, *sizes, dtype=args.dtype)
     if args.precision == "int8":
         model.quantize("int8")
     source_ids = {word: FIRST_WORD_ID + place for place, word in enumerate(words[0])}
@@ -58,7 +59,9 @@ def trained(args, lines):
     else:
         import zoo
 
-        model = zoo.load(args.model)
+        model = zoo.load(args.model, dtype=args.dtype)
+        if args.precision == "int8":
+            model.quantize("int8")
     length = {"min_length": args.length + 1, "max_length": args.length + 1}
     return lambda: model.translate(
         lines, beam_size=args.beam, batch_size=args.batch, **length
@@ -78,10 +81,11 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", help=f"{', '.join(MODELS)}, a preset or an export")
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--precision", choices=("float32", "int8"), default="float32")
+    parser.add_argument("--precision", choices=PRECISIONS, default="float32")
     parser.add_argument("--threads", type=int, default=1, help="of an export")
     add_search(parser)
     args = parser.parse_args(argv)
+    args.dtype = "bfloat16" if args.precision == "bfloat16" else "float32"
     if not is_export(args.model):
         from zoo.training import tune_process
 

@@ -105,7 +105,7 @@ def read_ids(folder, language, words=None):
     return ids, FIRST_WORD_ID + len(known)
 
 
-def make_model(name, source_size, target_size, cells=256):
+def make_model(name, source_size, target_size, cells=256, dtype="float32"):
     """A model of the reference's size, with nothing trained.
 
     Bahdanau's has twice the encoder, 256 units each way; the Transformer has three
@@ -116,6 +116,7 @@ def make_model(name, source_size, target_size, cells=256):
         "target_vocabulary_size": target_size,
         "hidden_dim": cells,
         "dropout": 0.0,
+        "dtype": dtype,
     }
     if name == "transformer":
         layers = {"num_layers": 3, "num_heads": 4, "ff_dim": 4 * cells, "norm": "pre"}
@@ -148,12 +149,12 @@ def main(argv=None):
     parser.add_argument("--precision", default="float32", help="a dtype policy")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args(argv)
-    keras.config.set_dtype_policy(args.precision)
     keras.utils.set_random_seed(args.seed)
     sources, source_size = read_ids(args.data, "source")
     targets, target_size = read_ids(args.data, "target")
     batches = PairBatches(sources, targets, batch_size=args.batch_size, seed=args.seed)
-    model = make_model(args.model, source_size, target_size)
+    sizes = source_size, target_size
+    model = make_model(args.model, *sizes, dtype=args.precision)
     trained = compile_for_training(model, keras.optimizers.Adam())
     if keras.backend.backend() == "torch":
         trace_steps(trained, after=0.0)  # while warming up: a run does so by and by

@@ -21,8 +21,13 @@ def data(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:.*cannot be verified", "ignore:.*were cut")
-@pytest.mark.parametrize("model", ["luong", "transformer", "preset"])
-def test_zoo_writes_as_many_words_as_are_wanted(data, capsys, monkeypatch, model):
+@pytest.mark.parametrize(
+    ("model", "precision"),
+    [("luong", "float32"), ("transformer", "bfloat16"), ("preset", "bfloat16")],
+)
+def test_zoo_writes_as_many_words_as_are_wanted(
+    data, capsys, monkeypatch, model, precision
+):
     if model == "preset":
         model = str(save_translator(data / "tiny"))
     report, lengths = decode.print_report, []
@@ -33,6 +38,7 @@ def test_zoo_writes_as_many_words_as_are_wanted(data, capsys, monkeypatch, model
 
     monkeypatch.setattr(decode, "print_report", count)
     options = ["--data", str(data), "--beam", "2", "--length", "3", "--runs", "2"]
+    options += ["--precision", precision]
     decode.main([model, *options])
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert len(found["seconds"]) == 2 and found["sentences"] == 6
