@@ -107,12 +107,12 @@ def computed(node):
     """The expressions of a tree whose values are computed with."""
     for name, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
-            if name in NO_VALUES or not isinstance(child, ast.AST):
+            known = isinstance(child, ast.AST) and not isinstance(child, NO_FAULTS)
+            if name in NO_VALUES or not known:
                 continue
-            if isinstance(child, ast.expr) and not isinstance(child, NO_FAULTS):
+            if isinstance(child, ast.expr):
                 yield child
-            if not isinstance(child, NO_FAULTS):
-                yield from computed(child)
+            yield from computed(child)
 
 
 def changes(node):

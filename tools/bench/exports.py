@@ -14,10 +14,9 @@ import argparse
 import functools
 import statistics
 import sys
-import time
 from pathlib import Path
 
-from tools.bench.core import counts
+from tools.bench import core
 from tools.markdown import table
 from zoo.analysis.evaluation import corpus_scores
 from zoo.backend import configured_backend
@@ -34,7 +33,7 @@ def main(argv=None):
     parser.add_argument("folders", nargs="+", help="models' folders, or versions'")
     parser.add_argument("--source", type=Path, help="file of a sentence a line")
     parser.add_argument("--sentences", type=count, default=1000)
-    parser.add_argument("--beams", type=counts, default="1,5")
+    parser.add_argument("--beams", type=core.counts, default="1,5")
     parser.add_argument("--threads", type=count, default=1, help="of an export")
     arguments = parser.parse_args(argv)
     tune_process()  # as every command of zoo does
@@ -107,15 +106,10 @@ def row(name, size, beam, records, wanted, references, speed):
 
 def timed(model, inputs, beam):
     """Returns sentences a second, and milliseconds of one alone; texts only."""
-    task, began = getattr(model, model.task_name), time.perf_counter()
-    task(inputs, beam_size=beam)
-    rate = len(inputs) / (time.perf_counter() - began)
-    alone = []
-    for text in inputs[:50]:
-        began = time.perf_counter()
-        task(text, beam_size=beam)
-        alone.append(time.perf_counter() - began)
-    return rate, 1000 * statistics.median(alone)
+    task = functools.partial(getattr(model, model.task_name), beam_size=beam)
+    _, seconds = core.timed(lambda: task(inputs))
+    alone = [core.timed(functools.partial(task, text))[1] for text in inputs[:50]]
+    return len(inputs) / seconds, 1000 * statistics.median(alone)
 
 
 def best(model, inputs, beam):

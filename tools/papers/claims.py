@@ -1,7 +1,8 @@
 """Claims of the papers, as contrasts of the study's arms."""
 
-from tools.papers.counts import HELD as HELD_SHARE
-from tools.papers.counts import LONG
+import itertools
+
+from tools.papers.counts import HELD, LONG
 from tools.papers.significance import Contrast, better
 
 
@@ -25,41 +26,16 @@ DELAYS = (0, 2, 5, 10, 15)  # of recipes/birnn_tasks.py
 PROBLEMS = ("regression", "classification")
 
 
-def _net(one, other, problem):
-    """Whether a net of the artificial data errs less than another."""
-    sides = [("birnn", f"{problem} {net}") for net in (one, other)]
-    return better(*sides, words=f"{problem}: {one} against {other}")
+def _errs_less(one, *others):
+    """A net of the artificial data against others, in all problems, at all delays."""
+    contrasts = []
+    for problem, other, delay in itertools.product(PROBLEMS, others, DELAYS):
+        nets = one.format(delay), f"{other}_{delay}"
+        sides = [("birnn", f"{problem} {net}") for net in nets]
+        words = f"{problem}: {nets[0]} against {nets[1]}"
+        contrasts.append(better(*sides, words=words))
+    return contrasts
 
-
-BOTH_WAYS = tuple(
-    _net("brnn", f"{net}_{delay}", problem)
-    for problem in PROBLEMS
-    for net in ("for", "back", "merge")
-    for delay in DELAYS
-)
-MERGED = tuple(
-    _net(f"merge_{delay}", f"{net}_{delay}", problem)
-    for problem in PROBLEMS
-    for net in ("for", "back")
-    for delay in DELAYS
-)
-BEAM_TWO = Contrast(
-    ((2, "none", "beam 2"), (-1, "none", "beam 1"), (-1, "none", "beam 12")),
-    "gain from beam 1 to 2 less gain from 2 to 12",
-)
-HELD = Contrast(
-    ((1, "bahdanau", "held"),),
-    f"BLEU on sources of {LONG} words or more, less {HELD_SHARE:.0%} of BLEU on all",
-)
-LEFT = Contrast(
-    ((1, "general", "left"), (-1, "general", "on")),
-    "share one to the left less share on the word",
-)
-NEEDED = Contrast(
-    ((1, "post", "bleu"), (-1, "post_cold", "bleu"))
-    + ((-1, "pre", "bleu"), (1, "pre_cold", "bleu")),
-    "what warm-up brings to post-norm less what it brings to pre-norm",
-)
 
 OURS = "ours; Xu et al. 2015 show pictures"
 XIONG = "Xiong et al. 2020, On Layer Normalization (from memory)"
@@ -110,7 +86,10 @@ CLAIMS = (
     Claim(
         "with attention BLEU doesn't fall with length",
         "Bahdanau et al. 2015, the plot of BLEU by length (trained on up to 50 words)",
-        HELD,
+        Contrast(
+            ((1, "bahdanau", "held"),),
+            f"BLEU on sources of {LONG} words or more, less {HELD:.0%} of BLEU on all",
+        ),
     ),
     Claim(
         "local-p is better than global attention (both general)",
@@ -154,7 +133,10 @@ CLAIMS = (
         "the attention of an encoder that reads backwards lies one word to the left",
         "[papers/luong.md](papers/luong.md): 70.7% of the words, 14.4% on the word "
         "(one seed)",
-        LEFT,
+        Contrast(
+            ((1, "general", "left"), (-1, "general", "on")),
+            "share one to the left less share on the word",
+        ),
     ),
     Claim(
         "the Transformer is better than the best recurrent net (here after a few "
@@ -171,12 +153,19 @@ CLAIMS = (
     Claim(
         "a post-norm Transformer needs warm-up more than a pre-norm one",
         XIONG,
-        NEEDED,
+        Contrast(
+            ((1, "post", "bleu"), (-1, "post_cold", "bleu"))
+            + ((-1, "pre", "bleu"), (1, "pre_cold", "bleu")),
+            "what warm-up brings to post-norm less what it brings to pre-norm",
+        ),
     ),
     Claim(
         "a beam of 2 brings most of what a beam of 12 brings",
         "Sutskever et al. 2014, table 1: 33.0, 34.5, with 12 34.8 (5 models)",
-        BEAM_TWO,
+        Contrast(
+            ((2, "none", "beam 2"), (-1, "none", "beam 1"), (-1, "none", "beam 12")),
+            "gain from beam 1 to 2 less gain from 2 to 12",
+        ),
     ),
     Claim(
         "a beam is better than greedy search",
@@ -201,12 +190,12 @@ CLAIMS = (
         "a net that reads both ways errs less than any of one direction or merged "
         "(not counted: an MLP over a wide window, which classifies better)",
         "Schuster & Paliwal 1997, the curves over the delay (from memory)",
-        *BOTH_WAYS,
+        *_errs_less("brnn", "for", "back", "merge"),
     ),
     Claim(
         "the merged answers of two nets err less than either",
         "Schuster & Paliwal 1997, the curves over the delay (from memory)",
-        *MERGED,
+        *_errs_less("merge_{}", "for", "back"),
     ),
     Claim(
         "hard attention is better than soft (here with the penalty and without)",

@@ -100,13 +100,8 @@ def _by_length(counts):
     return np.concatenate([parts * ~is_long, parts * is_long], axis=1)
 
 
-def _short_and_long(sums):
-    return _bleu(sums[..., :10]), _bleu(sums[..., 10:])
-
-
 def _drop(sums):
-    short, long = _short_and_long(sums)
-    return short - long
+    return _bleu(sums[..., :10]) - _bleu(sums[..., 10:])
 
 
 def _held(sums):

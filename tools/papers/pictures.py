@@ -41,11 +41,10 @@ def runs_of(results, arm):
 def bleu_figure(results):
     """Draws a row for each arm that translates."""
     rows = {
-        arm: [run.score("bleu") for run in runs_of(results, arm)]
-        for arm in ARMS
-        if ARMS[arm].kind == "translator"
+        arm: [run.score("bleu") for run in runs]
+        for arm, one in ARMS.items()
+        if one.kind == "translator" and (runs := runs_of(results, arm))
     }
-    rows = {arm: values for arm, values in rows.items() if values}
     figure, axes = _rows(list(rows), "BLEU, Multi30k")
     for place, values in enumerate(rows.values()):
         axes.plot(values, [place] * len(values), "o", ms=4, color=OTHERS)
