@@ -55,9 +55,7 @@ def scores(
     by_phrase = grounding(*zip(*looks, strict=True))
     found = {
         ACCURACY[data]: share_true(tests, texts),
-        "attention peak": by_phrase["peak"],
-        "attention centre": by_phrase["centre"],
-        "attention mass": by_phrase["mass"],
+        **{f"attention {kind}": by_phrase[kind] for kind in ("peak", "centre", "mass")},
         "attention mass by chance": by_phrase["chance"],
     }
     if data == "scenes":  # a phrase of a formula is one symbol

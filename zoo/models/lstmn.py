@@ -103,10 +103,9 @@ class LSTMNEncoderDecoder(Seq2SeqBackbone):
         self.build(None)
 
     def initializer(self) -> Any:
-        limit = self.initializer_range
-        if limit is None:
+        if self.initializer_range is None:
             return keras.initializers.GlorotUniform()
-        return keras.initializers.RandomUniform(-limit, limit)
+        return self.uniform()
 
     def parts(self) -> Any:
         m, n = self.embedding_dim, self.hidden_dim

@@ -5,19 +5,9 @@ from typing import Any
 
 from zoo.checks import above_zero, integer, one_of
 
-# Keras's class for each name, except for `zoo.training.Rprop`.
-OPTIMIZERS = {
-    "adadelta": "Adadelta",
-    "adafactor": "Adafactor",
-    "adagrad": "Adagrad",
-    "adam": "Adam",
-    "adamw": "AdamW",
-    "lion": "Lion",
-    "nadam": "Nadam",
-    "rmsprop": "RMSprop",
-    "rprop": "Rprop",
-    "sgd": "SGD",
-}
+# Name -> its class: of Keras, except for `zoo.training.Rprop`.
+_CLASSES = "Adadelta Adafactor Adagrad Adam AdamW Lion Nadam RMSprop Rprop SGD"
+OPTIMIZERS = {name.lower(): name for name in _CLASSES.split()}
 SCHEDULES = ("constant", "linear", "inverse_sqrt", "noam", "halving")
 
 
