@@ -77,51 +77,20 @@ def same(variables, fast, plain):
 
     for got, right in zip(compiled(fast)(), compiled(plain)(), strict=True):
         close(got, right)
-    value, found = gradients(variables, lambda: loss(fast))
-    expected, wanted = gradients(variables, lambda: loss(plain))
+    same_gradients(variables, lambda: loss(fast), lambda: loss(plain))
+
+
+def same_gradients(variables, fast, plain):
+    value, found = gradients(variables, fast)
+    expected, wanted = gradients(variables, plain)
     assert value == pytest.approx(expected, rel=1e-5)
     for variable, got, right in zip(variables, found, wanted, strict=True):
         close(got, right, atol=1e-5 * max(1.0, np.abs(right).max()))
         assert np.abs(right).max() > 0, variable.path
 
 
-@pytest.mark.parametrize(
-    "kind, feeding",
-    [
-        (k, f) if (k, f) in EVERYWHERE else once(k, f)
-        for k in ATTENTION_CELLS
-        for f in (True, False)
-    ],
-)
-def test_attention_decoder(kind, feeding):
-    cells, attention = ATTENTION_CELLS[kind]()
-    cell = AttentionCell(cells, attention, units=10, input_feeding=feeding)
-    decoder = AttentionDecoder(cell)
-    decoder.build(INPUTS.shape, MEMORY.shape)
-    randomize(decoder)
-
-    def fast():
-        outputs, states, weights = decoder(INPUTS, MEMORY, mask=MASK, training=True)
-        return ops.concatenate([outputs, weights], axis=-1), *states
-
-    def plain():
-        def step(x, states):
-            output, weights, states = cell(x, states, MEMORY, mask=MASK)
-            return ops.concatenate([output, weights], axis=-1), states
-
-        outputs, states = scan(step, INPUTS, cell.get_initial_state(3))
-        return outputs, *states
-
-    same(decoder.trainable_variables, fast, plain)
-    assert to_numpy(fast()[-1]).tolist() == [4, 4, 4]
-
-
-@pytest.mark.parametrize(
-    "kind", [k if k == "lstm, gate" else once(k) for k in CONTEXT_CELLS]
-)
-def test_context_decoder(kind):
-    cell = CONTEXT_CELLS[kind]()
-    decoder = ContextDecoder(cell)
+def check_decoder(decoder, cell):
+    """Compares a decoder with the steps of its cell; returns its final state's last."""
     decoder.build(INPUTS.shape, MEMORY.shape)
     randomize(decoder)
 
@@ -139,6 +108,30 @@ def test_context_decoder(kind):
         return outputs, *states
 
     same(decoder.trainable_variables, fast, plain)
+    return fast()[-1]
+
+
+@pytest.mark.parametrize(
+    "kind, feeding",
+    [
+        (k, f) if (k, f) in EVERYWHERE else once(k, f)
+        for k in ATTENTION_CELLS
+        for f in (True, False)
+    ],
+)
+def test_attention_decoder(kind, feeding):
+    cells, attention = ATTENTION_CELLS[kind]()
+    cell = AttentionCell(cells, attention, units=10, input_feeding=feeding)
+    places = check_decoder(AttentionDecoder(cell), cell)
+    assert to_numpy(places).tolist() == [4, 4, 4]
+
+
+@pytest.mark.parametrize(
+    "kind", [k if k == "lstm, gate" else once(k) for k in CONTEXT_CELLS]
+)
+def test_context_decoder(kind):
+    cell = CONTEXT_CELLS[kind]()
+    check_decoder(ContextDecoder(cell), cell)
 
 
 @pytest.mark.parametrize("after", [True, once(False)])
@@ -271,15 +264,6 @@ def plain_run(cell, inputs, states, mask, reverse):
     real = np.ones(inputs.shape[:2]) if mask is None else mask
     inputs = np.concatenate([inputs, real[..., None].astype("float32")], axis=-1)
     return scan(step, ops.convert_to_tensor(inputs), states, reverse)
-
-
-def same_gradients(variables, fast, plain):
-    value, found = gradients(variables, fast)
-    expected, wanted = gradients(variables, plain)
-    assert value == pytest.approx(expected, rel=1e-5)
-    for got, right in zip(found, wanted, strict=True):
-        close(got, right, atol=1e-5 * max(1.0, np.abs(right).max()))
-        assert np.abs(right).max() > 0
 
 
 def total(outputs, states):
