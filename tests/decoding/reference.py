@@ -24,6 +24,8 @@ PENALTIES = [  # α, β, fewest tokens
 VARIED = [p if i in (2, 3) else once(p) for i, p in enumerate(PENALTIES)]
 SOURCES = np.array([[i + 1, 1, i % 2] for i in range(SENTENCES)], "int32")
 LIMITS = np.array([LIMIT - i % LIMIT for i in range(SENTENCES)], "int32")
+# What `exhaustive` and `narrow` need to know of each sentence.
+RULES = [(VOCABULARY, *pair) for pair in zip(LIMITS, SOURCES, strict=True)]
 NO_HYPOTHESIS = -1e9
 
 

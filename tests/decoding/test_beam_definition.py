@@ -15,6 +15,7 @@ from tests.decoding.reference import (
     LIMITS,
     NO_HYPOTHESIS,
     NODES,
+    RULES,
     SENTENCES,
     SOURCES,
     VARIED,
@@ -42,9 +43,7 @@ def test_a_wide_beam_finds_every_hypothesis_in_order(table, penalties):
         ids, scores = run(SOURCES, LIMITS)
         assert ids.shape == (SENTENCES, ALL, LIMIT) and scores.dtype == "float32"
         for row in range(SENTENCES):
-            expected = exhaustive(
-                table.follower(row), VOCABULARY, LIMITS[row], SOURCES[row], *penalties
-            )
+            expected = exhaustive(table.follower(row), *RULES[row], *penalties)
             count = check_row(ids[row], scores[row], expected)
             shortest = max(min(penalties[-1], LIMITS[row]) - 1, 0)
             lengths = range(shortest, LIMITS[row])
@@ -61,10 +60,7 @@ def test_stopping_early_changes_no_wanted_hypothesis(table, n_best, penalties):
         table.fill(seed, scale)
         ids, scores = run(SOURCES, LIMITS)
         for row in range(SENTENCES):
-            follow = table.follower(row)
-            expected = exhaustive(
-                follow, VOCABULARY, LIMITS[row], SOURCES[row], *penalties
-            )
+            expected = exhaustive(table.follower(row), *RULES[row], *penalties)
             check_row(ids[row], scores[row], expected[:n_best])
 
 
@@ -116,10 +112,8 @@ def test_a_narrow_beam_follows_the_definition(table, beams, penalties):
         table.fill(seed, scale)
         ids, scores = run(SOURCES, LIMITS)
         for row in range(SENTENCES):
-            follow = table.follower(row)
-            expected = narrow(
-                follow, VOCABULARY, LIMITS[row], SOURCES[row], alpha, beta, beams, *rest
-            )
+            rules = *RULES[row], alpha, beta, beams, *rest
+            expected = narrow(table.follower(row), *rules)
             count = check_row(ids[row], scores[row], expected)
             assert (scores[row, count:] == NO_HYPOTHESIS).all()
             lengths |= {len(hypothesis) for _, hypothesis in expected}

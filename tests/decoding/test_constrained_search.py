@@ -10,9 +10,9 @@ from tests.decoding.reference import (
     LIMIT,
     LIMITS,
     NO_HYPOTHESIS,
+    RULES,
     SENTENCES,
     SOURCES,
-    VOCABULARY,
     check_row,
     compile_search,
     exhaustive,
@@ -34,8 +34,8 @@ def test_prefixes_and_banned_words_leave_the_rest_as_it_was(table, banned):
     ids, scores = run(SOURCES, LIMITS, prefix=PREFIX)
     counts = []
     for row in range(SENTENCES):
-        follow, begun = table.follower(row), PREFIX[row][PREFIX[row] > 0].tolist()
-        every = exhaustive(follow, VOCABULARY, LIMITS[row], SOURCES[row], 1.0, 0.2, 2)
+        begun = PREFIX[row][PREFIX[row] > 0].tolist()
+        every = exhaustive(table.follower(row), *RULES[row], 1.0, 0.2, 2)
         expected = [
             (score, words)
             for score, words in every

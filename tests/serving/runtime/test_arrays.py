@@ -9,6 +9,7 @@ from tests.decoding.reference import (
     NO_HYPOTHESIS,
     NODES,
     PENALTIES,
+    RULES,
     SENTENCES,
     SOURCES,
     VOCABULARY,
@@ -76,9 +77,7 @@ def test_a_wide_beam_finds_every_hypothesis_in_order(penalties):
     ids, scores = search.find(table, SOURCES, LIMITS, LIMIT)
     assert scores.dtype == "float32"
     for row in range(SENTENCES):
-        expected = exhaustive(
-            table.follower(row), VOCABULARY, LIMITS[row], SOURCES[row], *penalties
-        )
+        expected = exhaustive(table.follower(row), *RULES[row], *penalties)
         count = check_row(ids[row], scores[row], expected)
         assert (scores[row, count:] == NO_HYPOTHESIS).all()
         assert (ids[row, count:] == 0).all()
@@ -91,10 +90,10 @@ def test_a_narrow_beam_is_that_of_the_definition(beams, penalties):
     table = ArrayTable(seed=2, scale=1.0)
     search = search_of(ArraySearch, beams, penalties, beams)
     ids, scores = search.find(table, SOURCES, LIMITS, LIMIT)
+    alpha, beta, least = penalties
     for row in range(SENTENCES):
-        alpha, beta, least = penalties
-        arguments = LIMITS[row], SOURCES[row], alpha, beta, beams, least
-        expected = narrow(table.follower(row), VOCABULARY, *arguments)
+        rules = *RULES[row], alpha, beta, beams, least
+        expected = narrow(table.follower(row), *rules)
         check_row(ids[row], scores[row], expected)
 
 
