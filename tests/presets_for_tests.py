@@ -67,23 +67,22 @@ def make_preset(folder, **facts):
 WORDS = "a dog cat runs sleeps ein hund die katze rennt".split()
 
 
-def save_translator(folder, seed=5, vocabulary_size=26):
-    """Saves an untrained model whose weights are large enough to have opinions. Those
-    of one vocabulary size have one tokenizer."""
+def opinionated(texts, vocabulary_size, seed=5, source_length=128, **options):
+    """An untrained model whose weights are large enough for it to have opinions."""
     import keras
 
     from zoo.models import Luong, LuongPreprocessor, LuongTranslator
     from zoo.text import Tokenizer, train_tokenizer
 
     keras.utils.set_random_seed(seed)
-    backbone = Luong(
-        vocabulary_size,
-        num_layers=1,
-        hidden_dim=8,
-        embedding_dim=6,
-        initializer_range=1.0,
-    )
-    tokenizer = Tokenizer(proto=train_tokenizer(WORDS, vocabulary_size))
-    preprocessor = LuongPreprocessor(tokenizer, source_length=40)
-    LuongTranslator(backbone, preprocessor).save_to_preset(str(folder))
+    sizes = {"num_layers": 1, "hidden_dim": 8, "embedding_dim": 6}
+    backbone = Luong(vocabulary_size, **sizes, initializer_range=1.0, **options)
+    tokenizer = Tokenizer(proto=train_tokenizer(texts, vocabulary_size))
+    return LuongTranslator(backbone, LuongPreprocessor(tokenizer, source_length))
+
+
+def save_translator(folder, seed=5, vocabulary_size=26):
+    """Saves an `opinionated` model. Those of one vocabulary size have one tokenizer."""
+    model = opinionated(WORDS, vocabulary_size, seed, source_length=40)
+    model.save_to_preset(str(folder))
     return folder

@@ -2,11 +2,9 @@ import keras
 import pytest
 
 from tests.decoding.reference import Table
+from tests.presets_for_tests import WORDS, opinionated
 from zoo.ids import END_ID
-from zoo.models import Luong, LuongPreprocessor, LuongTranslator
-from zoo.text import Tokenizer, train_tokenizer
-
-WORDS = "a dog cat runs sleeps ein hund die katze rennt".split()
+from zoo.models import Luong, LuongTranslator
 
 
 @pytest.fixture(scope="module")
@@ -22,19 +20,7 @@ def texts():
 
 @pytest.fixture(scope="module")
 def translator(texts):
-    """An untrained model whose weights are large enough for it to have opinions."""
-    keras.utils.set_random_seed(5)
-    tokenizer = Tokenizer(proto=train_tokenizer(texts, vocabulary_size=26))
-    backbone = Luong(
-        vocabulary_size=26,
-        num_layers=1,
-        hidden_dim=8,
-        embedding_dim=6,
-        window=2,
-        dropout=0.0,
-        initializer_range=1.0,
-    )
-    return LuongTranslator(backbone, LuongPreprocessor(tokenizer))
+    return opinionated(texts, 26, window=2, dropout=0.0)
 
 
 @pytest.fixture(scope="module")
