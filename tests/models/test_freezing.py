@@ -6,11 +6,10 @@ import pytest
 
 from tests.harness import to_numpy
 from tests.marks import once
-from tests.models.test_everyday import INPUTS, LABELS, TAGS, WEIGHTS, translator
+from tests.models.test_everyday import INPUTS, LABELS, WEIGHTS, translator
 from zoo import models
 from zoo.training import compile_for_training
 
-TAGGED = (["A dog", ["cat"]], TAGS)
 # A task, data for it, and the parts to be frozen of its backbone.
 CASES = {
     "Luong": (

@@ -230,10 +230,9 @@ def test_arguments_are_checked(connect):
 
 
 def test_credentials_are_for_grpc(monkeypatch):
-    grpc = pytest.importorskip("grpc")
-    pytest.importorskip("tensorflow_serving")
-    given = []
-    secure = grpc.secure_channel
+    import grpc
+
+    given, secure = [], grpc.secure_channel
     monkeypatch.setattr(
         grpc,
         "secure_channel",

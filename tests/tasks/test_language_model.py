@@ -59,6 +59,12 @@ def log_probabilities(backbone, words):
     return np.array(found), states
 
 
+def of_words(task, first, words):
+    """The log-probability of each word after the `first` one."""
+    found, _ = log_probabilities(task.backbone, [first, *words[:-1]])
+    return [found[t, word] for t, word in enumerate(words)]
+
+
 @pytest.mark.parametrize("cell", ["lstm", *map(once, CELLS[1:])])
 def test_it_is_the_recurrence_and_a_softmax(cell):
     model = task_of(cell).backbone
@@ -197,8 +203,7 @@ def test_samplers_of_kerashub(task, sampler):
 def test_scores_and_perplexity(task):
     scores, count = [], 0
     for row in task.preprocessor.encode(TEXTS):
-        found, _ = log_probabilities(task.backbone, [3, *row])
-        scores.append(sum(found[t, word] for t, word in enumerate([*row, 3])))
+        scores.append(sum(of_words(task, 3, [*row, 3])))
         count += len(row) + 1
     for batch_size in (1, 3):
         close(task.score(TEXTS, batch_size=batch_size), scores)
@@ -210,17 +215,10 @@ def test_scores_and_perplexity(task):
 def test_perplexity_of_one_document(task):
     text = [i for row in task.preprocessor.encode(TEXTS) for i in [*row, 3]]
     halves = [(3, text[:7]), (text[6], text[7:])]  # 14 words
-
-    def perplexity(parts):
-        total = 0.0
-        for first, words in parts:
-            found, _ = log_probabilities(task.backbone, [first, *words[:-1]])
-            total += sum(found[t, word] for t, word in enumerate(words))
-        return math.exp(-total / len(text))
-
     for batch_size, parts in ((1, [(3, text)]), (2, halves)):
         got = task.perplexity(TEXTS, batch_size=batch_size, carry_over=True)
-        assert got == pytest.approx(perplexity(parts), rel=1e-5)
+        total = sum(sum(of_words(task, *part)) for part in parts)
+        assert got == pytest.approx(math.exp(-total / len(text)), rel=1e-5)
 
 
 def test_scores_of_a_document_by_segment_and_stream(task):
@@ -228,9 +226,8 @@ def test_scores_of_a_document_by_segment_and_stream(task):
     text = [i for row in rows for i in [*row, 3]]
     found = document_scores(task, rows, streams=2, length=4)
     assert found.shape == (2, 2)
-    for stream, (first, words) in enumerate([(3, text[:7]), (text[6], text[7:])]):
-        logs, _ = log_probabilities(task.backbone, [first, *words[:-1]])
-        each = [logs[t, word] for t, word in enumerate(words)]
+    for stream, part in enumerate([(3, text[:7]), (text[6], text[7:])]):
+        each = of_words(task, *part)
         expected = [sum(each[:4]), sum(each[4:])]
         np.testing.assert_allclose(found[:, stream], expected, rtol=1e-5)
 

@@ -20,15 +20,6 @@ def preprocessor(tokenizer):
     return TranslatorPreprocessor(tokenizer, source_length=41, target_length=37)
 
 
-def as_numpy(outputs):
-    return keras.tree.map_structure(lambda array: np.asarray(array), outputs)
-
-
-def assert_same(outputs, expected):
-    outputs, expected = as_numpy(outputs), as_numpy(expected)
-    keras.tree.map_structure(np.testing.assert_array_equal, outputs, expected)
-
-
 def padded(rows, length=None):
     length = max([1, *map(len, rows)]) if length is None else length
     return np.array([row + [0] * (length - len(row)) for row in rows], "int32")

@@ -14,10 +14,7 @@ from tests.training.small_run import SCALE, Killed, load, make, read_arrays, rea
 from zoo.data import reversal_pairs
 from zoo.presets.card import read_card
 from zoo.text import Tokenizer, train_tokenizer
-from zoo.training import (
-    CheckpointError,
-    Optimizer,
-)
+from zoo.training import CheckpointError, Optimizer
 from zoo.training.fast.logit_free import LogitFreeTrainer
 from zoo.training.fit import loop
 from zoo.training.recipes import translation_run as translation
