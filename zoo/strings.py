@@ -5,7 +5,6 @@ import difflib
 import re
 import reprlib
 import sys
-import types
 import unicodedata
 import warnings
 from collections.abc import Iterable
@@ -175,8 +174,7 @@ def warn_caller(message: str) -> None:
 
     Python 3.12 offers the same as `skip_file_prefixes` of `warnings.warn`.
     """
-    frame: types.FrameType = sys._getframe(1)
-    level = 2
+    frame, level = sys._getframe(1), 2
     while frame.f_back and _package(frame) in _PACKAGES:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, stacklevel=level)

@@ -16,6 +16,7 @@ import regex
 from zoo.files import StrPath
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_KEEP = "surrogateescape"  # keeps wrong bytes for `_check`
 _VISIBLE = regex.compile(r"[^\s\p{Cc}\p{Cf}]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # but tab and line feed
 UPOS = (
@@ -76,9 +77,6 @@ def read_lines(source: Any, name: StrPath | None = None) -> Iterator[str]:
         raise CorpusError(
             f"{name} is damaged after line {number:,}: {error}"
         ) from error
-
-
-_KEEP = "surrogateescape"  # keeps wrong bytes for `_check`
 
 
 def _opened(source):

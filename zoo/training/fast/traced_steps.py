@@ -24,6 +24,13 @@ from zoo.training.fit.checkpoint import get_generator, set_generator
 # tracing costs: shorter runs pay nothing. Steps on other devices are not traced.
 _SECONDS, _STEPS = {"cpu": 20.0, "cuda": 2.0}, 25
 
+# As `torch.jit` takes it: its traces have no lists of truth values.
+_LAYER_NORM = """
+def gradient(upstream, x, mean, rstd, scale, shift):
+    return torch.ops.aten.native_layer_norm_backward(
+        upstream, x, [x.size(-1)], mean, rstd, scale, shift, [True, True, True])
+"""
+
 
 def trace_steps(model: Any, after: float | None = None) -> None:
     """Traces a model's training steps under torch, once for each shape of a batch.
@@ -63,19 +70,16 @@ class _Steps:
         if self.model.train_function is not self.key:
             self._reset(self.model.train_function)
         flat = tree.flatten(data)
-        flat = [None if x is None else ops.convert_to_tensor(x) for x in flat]
-        tensors = [x for x in flat if x is not None]
-        shape = tuple(None if x is None else (x.shape, x.dtype) for x in flat)
+        tensors = [ops.convert_to_tensor(x) for x in flat if x is not None]
+        shape = (*(x is None for x in flat), *((x.shape, x.dtype) for x in tensors))
         if shape in self.programs:
             return self._apply(tensors, *self.programs[shape](tensors))
         began = time.perf_counter()
         logs = type(self.model).train_step(self.model, data)
         taken = time.perf_counter() - began
         self.seconds[shape] = self.seconds.get(shape, 0.0) + taken
-        after = self.after
-        if after is None:
-            seconds = _SECONDS.get(tensors[0].device.type, math.inf)
-            after = max(seconds, _STEPS * taken)
+        cost = max(_SECONDS.get(tensors[0].device.type, math.inf), _STEPS * taken)
+        after = cost if self.after is None else self.after
         if self.seconds[shape] >= after and not self.off:
             self.off = set(logs) != {"loss"} or not _is_plain(self.model)
             if not self.off:
@@ -150,6 +154,8 @@ def _is_plain(model):
 def _trace(model, data, tensors):
     """Two functions from a batch's tensors to loss and gradients: traced and plain."""
     import torch
+    from torch._guards import TracingContext, tracing
+    from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.proxy_tensor import make_fx
 
     trained = len(model.trainable_variables)
@@ -177,7 +183,9 @@ def _trace(model, data, tensors):
 
     device = tensors[0].device
     values = _values(variables, trained)
-    with _same_random_numbers(device), _one_fake_mode():
+    # Otherwise `make_fx` makes one for each operation, which takes 9 of 22 s.
+    fake = FakeTensorMode(allow_fallback_kernels=True)
+    with _same_random_numbers(device), tracing(TracingContext(fake)):
         program = make_fx(differentiate)(values, tensors)
     _fold_constants(program)
     if device.type == "cpu":
@@ -188,10 +196,9 @@ def _trace(model, data, tensors):
 
 def _values(variables, trained=0):
     """The variables' tensors; of the first `trained`, gradients can be taken."""
-    values = [variable.value.detach() for variable in variables]
-    for value in values[:trained]:
-        value.requires_grad_()
-    return values
+    return [
+        x.value.detach().requires_grad_(i < trained) for i, x in enumerate(variables)
+    ]
 
 
 def _same_random_numbers(device):
@@ -199,14 +206,6 @@ def _same_random_numbers(device):
     import torch
 
     return torch.random.fork_rng([] if device.type == "cpu" else [device])
-
-
-def _one_fake_mode():
-    """Context in which `make_fx` makes no fake mode for each operation: 9 of 22 s."""
-    from torch._guards import TracingContext, tracing
-    from torch._subclasses.fake_tensor import FakeTensorMode
-
-    return tracing(TracingContext(FakeTensorMode(allow_fallback_kernels=True)))
 
 
 def _are_equal(found, wanted):
@@ -244,13 +243,13 @@ def _script(module, values, tensors):
     """The traced step without Python's own work for each operation."""
     import torch
 
-    count = len(values)
+    count, unit = len(values), torch.jit.CompilationUnit(_LAYER_NORM)
     for node in module.graph.nodes:
         if node.target is torch.ops.aten.native_layer_norm_backward.default:
-            _, _, shape, _, _, _, _, wanted = node.args
+            upstream, x, shape, *others, wanted = node.args
             if len(shape) == 1 and all(wanted):
-                node.target = _layer_norm_gradient
-                node.args = (*node.args[:2], *node.args[3:7])
+                node.target = lambda *tensors: unit.gradient(*tensors)
+                node.args = (upstream, x, *others)
     module.recompile()
 
     def flat(*inputs):
@@ -261,7 +260,7 @@ def _script(module, values, tensors):
     with torch.no_grad(), plain():
         try:
             script = trace(flat, *values, *tensors)
-        except RuntimeError:  # it takes no lists of truth values, as convolutions have
+        except RuntimeError:  # a list of truth values, such as a convolution's
             return module
 
     def perform(values, tensors):
@@ -269,22 +268,6 @@ def _script(module, values, tensors):
             return script(*values, *tensors)
 
     return perform
-
-
-def _layer_norm_gradient(*tensors):
-    return _compiled().layer_norm_gradient(*tensors)
-
-
-@functools.cache
-def _compiled():
-    import torch
-
-    return torch.jit.CompilationUnit("""
-        def layer_norm_gradient(upstream, x, mean, rstd, scale, shift):
-            return torch.ops.aten.native_layer_norm_backward(
-                upstream, x, [x.size(-1)], mean, rstd, scale, shift, [True, True, True]
-            )
-    """)
 
 
 def _capture(program, tensors, graphs):
