@@ -201,7 +201,7 @@ def _presets(presets):
     made = presets["made"]
     return (
         "## The presets",
-        f"One seed and three epochs each (`luong_local`: the better of two), by "
+        f"One seed each (`luong_local`: the better of two), by "
         f"`{made['command']}` at commit {made['commit']}, {made['date']}, "
         f"{made['machine']}. (`transformer` was trained for longer "
         "since: [presets](presets.md).) English to German, sacreBLEU 13a, beam 5 where "
