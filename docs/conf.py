@@ -89,18 +89,18 @@ def setup(app) -> None:
     app.connect("doctree-resolved", code_links.link_code)
     app.connect("html-page-context", notebooks.offer)
     app.connect("html-page-context", live.embed)
-    app.connect("viewcode-follow-imported", _keep_source_links)
+    app.connect("viewcode-follow-imported", _drop_source_links)
     app.connect("source-read", _lead_links)
     app.connect("include-read", _lead_links_of_included)
 
 
-def _keep_source_links(app, module, name):
-    """Links no source to what a page shows of a file that is another page's.
+def _drop_source_links(app, module, name):
+    """Drops a source link whose back link would lead to another page.
 
     viewcode leads back to one page of a file, the first that shows something of it.
     """
-    guests = {("zoo.serving.runtime", "load")}
-    return module if module == "zoo" or (module, name) in guests else None
+    shown_elsewhere = {("zoo.serving.runtime", "load")}
+    return module if module == "zoo" or (module, name) in shown_elsewhere else None
 
 
 def _lead_links(app, name, source):

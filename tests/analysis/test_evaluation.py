@@ -28,7 +28,7 @@ REFERENCES = [
 
 
 @pytest.mark.parametrize(("most", "count"), [(1, "1"), (3, "var")])
-def test_it_is_sacrebleu_itself_for_any_numbers_of_references(most, count):
+def test_scores_are_sacrebleus_for_any_number_of_references(most, count):
     """Repeating a reference changes no score: it can stand for a missing one."""
     references = [several[:most] for several in REFERENCES]
     streams = [[refs[k % len(refs)] for refs in references] for k in range(most)]

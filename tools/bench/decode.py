@@ -5,8 +5,8 @@
 
 Reference work: the 1,000 English sentences of Multi30k test_2016_flickr, 64 at a time,
 greedy and beam 5, every translation 15 words long, so that all do as many steps (zoo
-one more, for the end token); float32. By default the models have the sizes of
-`tools.bench.train` and are not trained; they read words (13a). The recurrent one has a
+one more, for the end token). By default it is in float32, and the models have the sizes
+of `tools.bench.train` and are not trained; they read words (13a). The recurrent one: a
 bidirectional LSTM encoder of 2 x 128, an LSTM decoder of 256, embeddings of 256,
 general attention, input feeding, a vocabulary of 6,000 a side; the Transformer, beside
 CTranslate2's, 3 layers of 256 with 4 heads and inner layers of 1,024. Presets and
@@ -138,7 +138,7 @@ def parse(argv):
     parser.add_argument("--runs", type=count, default=5)
     parser.add_argument("--cores", type=count, default=2)
     parser.add_argument("--threads", type=count, default=1, help="of an export")
-    add_names(parser, "--precisions", PRECISIONS, "of zoo's models")
+    add_names(parser, "--precisions", PRECISIONS, "of zoo's models (default float32)")
     parser.set_defaults(precisions="float32")
     parser.add_argument("--json", type=Path, help="file for everything measured")
     args = parser.parse_args(argv)

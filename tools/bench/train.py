@@ -37,7 +37,7 @@ from tools.markdown import table
 from zoo.backend import BACKENDS
 from zoo.cli.common import count
 
-# The others' products are no faster in bfloat16 on a CPU.
+# On a CPU only PyTorch multiplies faster in bfloat16.
 SYSTEMS = (*BACKENDS, "torch-bfloat16")
 
 

@@ -160,8 +160,8 @@ def scan(
     """
     states, length = initial_states, inputs.shape[1]
     if keras.backend.backend() == "torch" or length == 1:
-        # Not `inputs[:, t]`, whose gradient is as long as the inputs.
-        slices, outputs = ops.unstack(inputs, length, axis=1), []
+        # The gradient of `inputs[:, t]` would be a tensor of the size of the inputs.
+        slices, outputs = ops.unstack(ops.convert_to_tensor(inputs), length, axis=1), []
         for x in slices[::-1] if reverse else slices:
             output, states = step(x, states)
             outputs.append(output)

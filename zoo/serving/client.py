@@ -338,8 +338,7 @@ def _aligned(row):
 
 
 def _tagged(row):
-    pairs = zip(row["words"], row["tags"], strict=True)
-    return [(word, tag) for word, tag in pairs if word]
+    return [pair for pair in zip(row["words"], row["tags"], strict=True) if pair[0]]
 
 
 def _filled(strings):

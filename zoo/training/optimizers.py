@@ -5,7 +5,7 @@ from typing import Any
 
 from zoo.checks import above_zero, integer, one_of
 
-# Name -> its class: of Keras, except for `zoo.training.Rprop`.
+# Name -> class, Keras's except for `zoo.training.Rprop`.
 _CLASSES = "Adadelta Adafactor Adagrad Adam AdamW Lion Nadam RMSprop Rprop SGD"
 OPTIMIZERS = {name.lower(): name for name in _CLASSES.split()}
 SCHEDULES = ("constant", "linear", "inverse_sqrt", "noam", "halving")

@@ -33,7 +33,8 @@ class FakeBench:
         if environment == {"KERAS_BACKEND": "torch"}:
             assert "--precision=mixed_bfloat16" in command
             return None, "it failed"
-        assert {"--model=luong", "--windows=2", "--precision=float32"} < set(command)
+        assert {"--model=luong", "--windows=2", "--steps=10"} < set(command)
+        assert "--precision=float32" in command
         found = {"windows": [90.0, 110.0], "padding": 0.05, "versions": {"keras": "3"}}
         return found, {"seconds": 2.0}
 

@@ -85,7 +85,7 @@ def main(argv=None):
     parser.add_argument("--threads", type=int, default=1, help="of an export")
     add_search(parser)
     args = parser.parse_args(argv)
-    args.dtype = "bfloat16" if args.precision == "bfloat16" else "float32"
+    args.dtype = "bfloat16" if args.precision == "bfloat16" else None
     if not is_export(args.model):
         from zoo.training import tune_process
 

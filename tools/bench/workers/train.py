@@ -105,7 +105,7 @@ def read_ids(folder, language, words=None):
     return ids, FIRST_WORD_ID + len(known)
 
 
-def make_model(name, source_size, target_size, cells=256, dtype="float32"):
+def make_model(name, source_size, target_size, cells=256, dtype=None):
     """A model of the reference's size, with nothing trained.
 
     Bahdanau's has twice the encoder, 256 units each way; the Transformer has three

@@ -2,8 +2,8 @@
 
 A third of a step on a CPU, and nearly all of it on a GPU, is Keras's, Python's and
 torch's own work for each operation. `make_fx` writes down the operations of a step,
-forward and backward; on a CPU `torch.jit` does them (or, where it can't trace one, the
-program that `make_fx` made), on a GPU a CUDA graph.
+forward and backward; on a CPU `torch.jit` does them (or, where it can't trace the
+step, the program that `make_fx` made), on a GPU a CUDA graph.
 """
 
 import contextlib
@@ -20,11 +20,11 @@ from keras import ops, tree
 from zoo.backend import trace
 from zoo.training.fit.checkpoint import get_generator, set_generator
 
-# Seconds of plain steps per shape before tracing, and their least number, roughly what
-# tracing costs: shorter runs pay nothing. Steps on other devices are not traced.
+# Seconds of plain steps per shape before tracing, at least the time of so many, roughly
+# what it costs: shorter runs pay nothing. Steps on other devices are not traced.
 _SECONDS, _STEPS = {"cpu": 20.0, "cuda": 2.0}, 25
 
-# As `torch.jit` takes it: its traces have no lists of truth values.
+# In TorchScript, because `torch.jit.trace` can't record a list of booleans.
 _LAYER_NORM = """
 def gradient(upstream, x, mean, rstd, scale, shift):
     return torch.ops.aten.native_layer_norm_backward(
@@ -36,14 +36,14 @@ def trace_steps(model: Any, after: float | None = None) -> None:
     """Traces a model's training steps under torch, once for each shape of a batch.
 
     A step is traced when those of its shape have taken `after` seconds (20 on a CPU, 2
-    on a GPU, and no less than 25 steps). At the next batch of the shape the trace is
-    compared with the plain step: on a CPU the loss, the gradients and the random
-    numbers after it must be the same to the last bit, so that it makes no difference to
-    a run whether it was resumed; on a GPU, whose kernels add up in any order, the loss
-    within 0.1 %, the gradients within 2 % of their norm. If they aren't, or something
-    in the model can't be traced, a warning says so, and Keras's own steps go on;
-    without a warning in a model with metrics, a scaled loss, `run_eagerly` or
-    `jit_compile`, or a training step of its own.
+    on a GPU, at least 25 times the last step's). At the next batch of the shape the
+    trace is compared with the plain step: on a CPU the loss, the gradients and the
+    random numbers after it must be the same to the last bit, so that it makes no
+    difference to a run whether it was resumed; on a GPU, whose kernels add up in any
+    order, the loss within 0.1 %, the gradients within 2 % of their norm. If they
+    aren't, or something in the model can't be traced, a warning says so, and Keras's
+    own steps go on; without a warning in a model with metrics, a scaled loss,
+    `run_eagerly` or `jit_compile`, or a training step of its own.
 
     Like a compiled function, a trace keeps the Python values that it read, such as a
     rate of dropout: compile the model again after changing one. A branch on a value
@@ -142,13 +142,11 @@ class _Steps:
 
 def _is_plain(model):
     """Whether a model's steps are Keras's, neither compiled nor of a scaled loss."""
-    for name in ("train_step", "compute_metrics"):
-        if getattr(type(model), name) is not getattr(keras.Model, name):
-            return False
-    optimizer = model.optimizer
+    names, optimizer = ("train_step", "compute_metrics"), model.optimizer
+    own = any(getattr(type(model), x) is not getattr(keras.Model, x) for x in names)
     scales = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
     scales = scales or optimizer.loss_scale_factor is not None
-    return not (scales or model.run_eagerly or model.jit_compile)
+    return not (own or scales or model.run_eagerly or model.jit_compile)
 
 
 def _trace(model, data, tensors):
@@ -183,7 +181,7 @@ def _trace(model, data, tensors):
 
     device = tensors[0].device
     values = _values(variables, trained)
-    # Otherwise `make_fx` makes one for each operation, which takes 9 of 22 s.
+    # Shared: otherwise `make_fx` makes one for each operation, which takes 9 of 22 s.
     fake = FakeTensorMode(allow_fallback_kernels=True)
     with _same_random_numbers(device), tracing(TracingContext(fake)):
         program = make_fx(differentiate)(values, tensors)
@@ -196,9 +194,8 @@ def _trace(model, data, tensors):
 
 def _values(variables, trained=0):
     """The variables' tensors; of the first `trained`, gradients can be taken."""
-    return [
-        x.value.detach().requires_grad_(i < trained) for i, x in enumerate(variables)
-    ]
+    places = enumerate(variables)
+    return [x.value.detach().requires_grad_(i < trained) for i, x in places]
 
 
 def _same_random_numbers(device):
@@ -244,11 +241,15 @@ def _script(module, values, tensors):
     import torch
 
     count, unit = len(values), torch.jit.CompilationUnit(_LAYER_NORM)
+
+    def gradient(*tensors):
+        return unit.gradient(*tensors)
+
     for node in module.graph.nodes:
         if node.target is torch.ops.aten.native_layer_norm_backward.default:
             upstream, x, shape, *others, wanted = node.args
             if len(shape) == 1 and all(wanted):
-                node.target = lambda *tensors: unit.gradient(*tensors)
+                node.target = gradient
                 node.args = (upstream, x, *others)
     module.recompile()
 
@@ -260,7 +261,7 @@ def _script(module, values, tensors):
     with torch.no_grad(), plain():
         try:
             script = trace(flat, *values, *tensors)
-        except RuntimeError:  # a list of truth values, such as a convolution's
+        except RuntimeError:  # of a convolution, or of a norm partly frozen
             return module
 
     def perform(values, tensors):

@@ -23,7 +23,7 @@ def data(tmp_path):
 @pytest.mark.filterwarnings("ignore:.*cannot be verified", "ignore:.*were cut")
 @pytest.mark.parametrize(
     ("model", "precision"),
-    [("luong", "float32"), ("transformer", "bfloat16"), ("preset", "bfloat16")],
+    [("luong", "float32"), ("transformer", "bfloat16"), ("preset", "int8")],
 )
 def test_zoo_writes_as_many_words_as_are_wanted(
     data, capsys, monkeypatch, model, precision
