@@ -1,3 +1,5 @@
+import importlib.util
+
 import pytest
 
 import zoo
@@ -58,6 +60,13 @@ def test_bad_usage(words, message, request, capsys, monkeypatch):
     monkeypatch.setattr(registry, "load", lambda _: pytest.fail("loaded"))
     assert main(["evaluate", *words.split()]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_scores_that_need_a_package_ask_for_it_first(corpus, monkeypatch, capsys):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(registry, "load", lambda _: pytest.fail("loaded"))
+    assert main(["evaluate", "fake", *TOY]) == 1
+    assert "Scoring needs sacrebleu" in capsys.readouterr().err
 
 
 def test_text_of_ones_own(task, without_card, tmp_path, capsys):

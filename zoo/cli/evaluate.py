@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from zoo import presets
+from zoo.checks import need_packages
 from zoo.cli.answers import tagged_line
 from zoo.cli.common import (
     BACKEND,
@@ -65,6 +66,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
     task = card.task if card else "translate"
     if task not in _TESTS:
         raise BadInput(presets.cannot(arguments.preset, "translate"))
+    need_packages("Scoring", "train", *["sacrebleu"] * (task == "translate"))
     corpus = _TESTS[task][1] or arguments.data
     if arguments.data not in (None, corpus):
         raise BadInput(f"{arguments.preset} is scored on {corpus} or your own text")
@@ -122,10 +124,9 @@ def _answers(arguments, task, texts):
     began = time.perf_counter()
     answers = work(texts, **options)
     seconds = time.perf_counter() - began
-    number = counted(len(texts), "sentence")
     progress(
-        f"{len(texts) / seconds:.1f} sentences/s ({number} in {seconds:.1f} s, "
-        "compilation included)"
+        f"{len(texts) / seconds:.1f} sentences/s ({counted(len(texts), 'sentence')} in "
+        f"{seconds:.1f} s, compilation included)"
     )
     if arguments.output and task != "generate":
         form = tagged_line if task == "tag" else str
@@ -154,5 +155,5 @@ def _scores(task: str, answers: Any, truth: Any, language: str) -> Iterator[str]
         yield f"accuracy {100 * accuracy:.2f} of {counted(words, 'word')}"
     else:
         right = sum(a == label for a, label in zip(answers, truth, strict=True))
-        texts = counted(len(truth), "text")
-        yield f"accuracy {100 * right / len(truth):.2f} of {texts}"
+        share = 100 * right / len(truth)
+        yield f"accuracy {share:.2f} of {counted(len(truth), 'text')}"
