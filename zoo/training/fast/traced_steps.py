@@ -144,9 +144,9 @@ def _is_plain(model):
     """Whether a model's steps are Keras's, neither compiled nor of a scaled loss."""
     names, optimizer = ("train_step", "compute_metrics"), model.optimizer
     own = any(getattr(type(model), x) is not getattr(keras.Model, x) for x in names)
-    scales = isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
-    scales = scales or optimizer.loss_scale_factor is not None
-    return not (own or scales or model.run_eagerly or model.jit_compile)
+    other = own or isinstance(optimizer, keras.optimizers.LossScaleOptimizer)
+    other = other or optimizer.loss_scale_factor is not None
+    return not (other or model.run_eagerly or model.jit_compile)
 
 
 def _trace(model, data, tensors):
