@@ -74,7 +74,10 @@ def train(name, after):
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         batches = captions() if name == "captioner" else pairs()
-        found = model.fit(batches, epochs=3, shuffle=False, verbose=0)
+        # What nothing but a trace needs may be gone.
+        collect = [keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: gc.collect())]
+        options = {"shuffle": False, "verbose": 0, "callbacks": collect}
+        found = model.fit(batches, epochs=3, **options)
     weights = [ops.convert_to_numpy(weight) for weight in model.weights]
     weights += [ops.convert_to_numpy(weight) for weight in model.optimizer.variables]
     return model, found.history["loss"], weights, float(torch.rand(()))

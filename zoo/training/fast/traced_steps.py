@@ -236,14 +236,21 @@ def _fold_constants(module):
     module.recompile()
 
 
+@functools.cache
+def _layer_norm():
+    import torch
+
+    return torch.jit.CompilationUnit(_LAYER_NORM)  # which no program keeps alive
+
+
 def _script(module, values, tensors):
     """The traced step without Python's own work for each operation."""
     import torch
 
-    count, unit = len(values), torch.jit.CompilationUnit(_LAYER_NORM)
+    count = len(values)
 
     def gradient(*tensors):
-        return unit.gradient(*tensors)
+        return _layer_norm().gradient(*tensors)
 
     for node in module.graph.nodes:
         if node.target is torch.ops.aten.native_layer_norm_backward.default:
