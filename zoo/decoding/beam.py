@@ -154,14 +154,27 @@ class BeamSearch(Search):
         if keras.backend.backend() == "torch":
             return self._run_under_torch(model, beam, constants, steps)
 
-        def unfinished(*values):
-            beam = BeamState(*values)
-            return ops.logical_and(beam.step < steps, ops.any(beam.live > LOW / 2))
-
         def advance(*values):
             return tuple(step(self, model, BeamState(*values), constants))
 
-        return BeamState(*ops.while_loop(unfinished, advance, tuple(beam)))
+        def run(beam, end):
+            def unfinished(*values):
+                beam = BeamState(*values)
+                return ops.logical_and(beam.step < end, ops.any(beam.live > LOW / 2))
+
+            return BeamState(*ops.while_loop(unfinished, advance, tuple(beam)))
+
+        if self._wider(model, beam, constants, steps) is not beam:
+            beam = run(beam, self._room(0, steps))
+            beam = self._wider(model, beam, constants, steps)
+        return run(beam, steps)
+
+    def _room(self, before, steps):
+        if keras.backend.backend() == "torch":
+            return super()._room(before, steps)
+        # Each is compiled. Most translations end within the first of two.
+        halved = not before and isinstance(steps, int) and steps > 32
+        return -(-steps // 2) if halved else steps
 
     def _run_under_torch(self, model, beam, constants, steps):
         """Sentences leave when a quarter is left: there are few shapes to trace."""

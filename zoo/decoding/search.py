@@ -123,7 +123,7 @@ class Search:
             limits = ops.maximum(limits, self.min_length)
         memory = model.encode(source_ids)
         if hasattr(model, "start_for"):
-            state = model.start_for(memory, steps)
+            state = model.start_for(memory, self._room(0, steps))
         else:
             state = model.start(memory)
         if prefix is not None:
@@ -194,8 +194,8 @@ class Search:
         """`_run` in which done sentences leave; `height(live, all)` of them stay."""
         places = np.arange(len(beam.live))  # of the batch's sentences among all
         done_ids, done = beam.done_ids + 0, beam.done + 0  # copies
-        advance = self._stepper(model, beam, constants)
-        for _ in range(steps):
+        advance, room = None, self._room(0, steps)
+        for number in range(steps):
             live = np.array(self.ops.max(beam.live, axis=1).tolist()) > LOW / 2
             if not live.any():
                 break
@@ -204,11 +204,38 @@ class Search:
                 done_ids[places], done[places] = beam.done_ids, beam.done
                 chosen = np.argsort(~live, kind="stable")[:kept]
                 beam, constants = keep(self, chosen, beam, constants)
-                places = places[chosen]
-                advance = self._stepper(model, beam, constants)
+                places, advance = places[chosen], None
+            if number == room:
+                room, advance = self._room(room, steps), None
+                beam = self._wider(model, beam, constants, room)
+            advance = advance or self._stepper(model, beam, constants)
             beam = advance(beam)
         done_ids[places], done[places] = beam.done_ids, beam.done
         return beam._replace(done_ids=done_ids, done=done)
+
+    def _room(self, before, steps):
+        """The steps for which a state that grows (caches, tapes) has room, after less.
+
+        A step takes as long as its state is wide.
+        """
+        return min(max(16, 2 * before), steps)
+
+    def _wider(self, model, beam, constants, room):
+        """The beam, with zeros where the model's state has no room yet, if anywhere."""
+        if not hasattr(model, "start_for"):
+            return beam
+        widths = []
+
+        def widen(values, wanted):
+            pairs = list(zip(values.shape, wanted.shape, strict=True))[1:]
+            if all(old == new for old, new in pairs):
+                return values
+            widths.append([(0, 0), *((0, new - old) for old, new in pairs)])
+            return self.ops.pad(values, widths[-1])
+
+        wanted = model.start_for(constants.memory, room)
+        state = self.map_structure(widen, beam.state, wanted)
+        return beam._replace(state=state) if widths else beam
 
     def _stepper(self, model, beam, constants):
         """Returns the function that takes one step from a beam like this one."""

@@ -22,7 +22,7 @@ from tests.decoding.reference import (
     search_of,
 )
 from zoo.decoding import BeamSearch
-from zoo.serving.runtime.arrays import ArraySearch, Graphs, top_k
+from zoo.serving.runtime.arrays import ArraySearch, top_k
 
 
 class ArrayTable:
@@ -149,46 +149,3 @@ def test_the_lower_index_comes_first_among_equals(k):
     np.testing.assert_array_equal(order, wanted)
     np.testing.assert_array_equal(largest, np.take_along_axis(values, wanted, -1))
     np.testing.assert_array_equal(values, given)
-
-
-# === Graphs ===
-class FakeGraph:
-    """A function of a dict of arrays, in the place of a graph."""
-
-    def __init__(self, function, inputs=()):
-        self.function, self.described = function, {"inputs": list(inputs)}
-
-    def __call__(self, arrays):
-        return self.function(arrays)
-
-
-@pytest.mark.backend_free
-def test_a_state_that_is_full_becomes_larger():
-    """Tapes are one place longer than the steps that were asked for, as an LSTMN's."""
-
-    def start(arrays):
-        tape = np.zeros((2, int(arrays["length"]) + 1, 3), "float32")
-        return {"state.0": tape, "state.1": np.zeros(2, "int32")}
-
-    def step(arrays):
-        tape, place = arrays["state.0"].copy(), arrays["state.1"]
-        assert place[0] + 1 < tape.shape[1]  # else a graph gives NaN
-        tape[:, place[0] + 1] = arrays["token_ids"][:, None]
-        new = {"new_state.0": tape, "new_state.1": place + 1}
-        return {"logits": tape.sum((1, 2)), "weights": None, **new}
-
-    tape = {"name": "state.0", "shape": ["R", "L", 3]}
-    place = {"name": "state.1", "shape": ["R"]}
-    ids = {"name": "source_ids", "dtype": "int32", "shape": ["B", "S"]}
-    graphs = Graphs(
-        {
-            "encode": FakeGraph(lambda arrays: {}, [ids]),
-            "start": FakeGraph(start),
-            "step": FakeGraph(step, [place, tape]),
-        }
-    )
-    target = np.arange(2 * 75).reshape(2, 75)
-    logits = [step[0] for step in graphs.read(np.ones((2, 4)), target)]
-    wanted = 3 * np.cumsum(target, axis=1)
-    np.testing.assert_array_equal(np.transpose(logits), wanted)
-    assert graphs.start_for({}, 75)["state.0"].shape[1] < 30

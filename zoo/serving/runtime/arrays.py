@@ -16,8 +16,6 @@ _SAME = """
 """.split()
 _FEW = 64  # up to this many values, sorting is faster than finding the largest
 _FULL = 7 / 8  # of the rows must be live: with fewer, the others are left out
-_ROOM = 16  # steps for which a state that grows gets room at a time
-_LEFT = "left"  # in a state: the steps for which it has room yet, (R,)
 Arrays = dict[str, np.ndarray]  # by the names of a graph's tensors
 
 
@@ -52,19 +50,11 @@ class OnnxGraph:
 class Graphs:
     """The contract of `zoo.models.Seq2SeqBackbone` by `encode`, `start` and `step`.
 
-    Memory and state are dicts of arrays, by the names of the graphs' tensors. A state
-    that grows with what is written (caches, tapes) gets room for a few steps at a time:
-    its products and copies take as long as it is wide.
+    Memory and state are dicts of arrays, by the names of the graphs' tensors.
     """
 
     def __init__(self, graphs: Mapping[str, Any]) -> None:
         self.graphs = graphs
-        # Name -> the axis that is as long as what is written may become.
-        self._growing = {
-            tensor["name"]: tensor["shape"].index("L")
-            for tensor in graphs["step"].described["inputs"]
-            if "L" in tensor["shape"]
-        }
 
     def encode(self, source: np.ndarray) -> Arrays:
         """Reads the source, `(B, S)` ids, to a memory."""
@@ -72,29 +62,16 @@ class Graphs:
 
     def start_for(self, memory: Arrays, length: int) -> Arrays:
         """The state before the first target token, for at most `length` steps."""
-        length = min(length, _ROOM)
-        state = self.graphs["start"]({"length": np.array(length, "int32"), **memory})
-        rows = len(next(iter(state.values())))
-        return {**state, _LEFT: np.full(rows, length)}
+        return self.graphs["start"]({"length": np.array(length, "int32"), **memory})
 
     def step(
         self, token_ids: np.ndarray, state: Arrays, memory: Arrays
     ) -> tuple[np.ndarray, Arrays, np.ndarray]:
         """One target token: `(R,)` ids to `(logits (R, V), state, weights (R, S))`."""
-        left = state[_LEFT]
-        if not left.all():
-            state, left = {**state, **self._grown(state)}, left + _ROOM
         tokens = {"token_ids": token_ids.astype("int32")}
         outputs = self.graphs["step"]({**tokens, **state, **memory})
-        new = {name: outputs[f"new_{name}"] for name in state if name != _LEFT}
-        return outputs["logits"], {**new, _LEFT: left - 1}, outputs["weights"]
-
-    def _grown(self, state):
-        grown = {}
-        for name, axis in self._growing.items():
-            widths = [(0, _ROOM * (i == axis)) for i in range(state[name].ndim)]
-            grown[name] = np.pad(state[name], widths)
-        return grown
+        new = {name: outputs[f"new_{name}"] for name in state}
+        return outputs["logits"], new, outputs["weights"]
 
     def read(
         self, source: np.ndarray, target_ids: np.ndarray
@@ -132,13 +109,16 @@ def log_sum_exp(values: np.ndarray, axis: int = -1, keepdims: bool = False) -> A
     return total if keepdims else np.squeeze(total, axis)
 
 
-def map_structure(function: Any, structure: Any) -> Any:
+def map_structure(function: Any, first: Any, *others: Any) -> Any:
     """Applies a function to the leaves of nested tuples, lists and dicts."""
-    if isinstance(structure, dict):
-        return {key: map_structure(function, x) for key, x in structure.items()}
-    if isinstance(structure, (tuple, list)):
-        return type(structure)(map_structure(function, x) for x in structure)
-    return function(structure)
+    if isinstance(first, dict):
+        rest = ([other[key] for other in others] for key in first)
+        rows = zip(first.items(), rest, strict=True)
+        return {key: map_structure(function, x, *more) for (key, x), more in rows}
+    if isinstance(first, (tuple, list)):
+        rows = zip(first, *others, strict=True)
+        return type(first)(map_structure(function, *row) for row in rows)
+    return function(first, *others)
 
 
 _OPS = SimpleNamespace(
