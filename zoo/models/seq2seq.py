@@ -52,7 +52,7 @@ class Seq2SeqBackbone(Backbone):
         raise NotImplementedError
 
     def start_for(self, memory: Tensor, length: int) -> Any:
-        """`start` with room for `length` steps, in a model whose state grows."""
+        """`start`; a state that grows ends in zeros, with room for `length` steps."""
         return self.start(memory)
 
     def step(
