@@ -6,12 +6,13 @@ import pytest
 from keras import ops
 
 from tests.decoding.reference import END, compile_search
-from tests.harness import compiled
+from tests.harness import compiled, randomize
 from tests.marks import once
 from zoo.decoding import BeamSearch
 from zoo.decoding.beam import top_k
-from zoo.models import Luong, LuongTranslator
-from zoo.serving.runtime.arrays import ArraySearch
+from zoo.decoding.compiled import label_log_probs
+from zoo.ids import START_ID
+from zoo.models import Luong, LuongTranslator, Transformer
 
 # === With a trained architecture's four methods ===
 
@@ -72,56 +73,19 @@ def test_a_compiled_search_uses_the_weights_of_the_moment(translator):
     np.testing.assert_array_equal(after[1], before[1])
 
 
-class Tape:
-    """The last words, on a tape with a place more than steps, choose the next one."""
-
-    def __init__(self, ops):
-        self.ops, self.rooms = ops, []
-
-    def encode(self, source_ids):
-        return {"ids": source_ids}
-
-    def start(self, memory):
-        return self._room(memory, STEPS)
-
-    def _room(self, memory, length):
-        rows = self.ops.shape(memory["ids"])[0]
-        self.rooms.append(length)
-        tape = self.ops.zeros((rows, length + 1, 1), "float32")
-        return {"tape": tape, "place": self.ops.zeros((rows,), "int32")}
-
-    def step(self, token_ids, state, memory):
-        ops = self.ops
-        words = ops.cast(ops.arange(6), "float32")[None]
-        places = ops.arange(state["tape"].shape[1], dtype="int32")[None]
-        word = ops.cast(token_ids, "float32")[:, None, None]
-        here = (places == state["place"][:, None] + 1)[..., None]
-        tape = ops.where(here, word, state["tape"])
-        near = ops.cast(places > state["place"][:, None] - 20, "float32")
-        total = ops.sum(tape[..., 0] * near, axis=1)[:, None]
-        logits = (total * (words + 3.0) + words) % 7.0
-        weights = ops.zeros((len(token_ids), 3), "float32")
-        return logits, {"tape": tape, "place": state["place"] + 1}, weights
-
-
-class GrowingTape(Tape):
-    def start_for(self, memory, length):
-        return self._room(memory, length)
-
-
-STEPS = 50
-
-
-@pytest.mark.parametrize("kind", [BeamSearch, ArraySearch])
-def test_a_state_gets_room_as_it_grows(kind):
-    search = kind(2, n_best=2, min_length=STEPS - 5)
-    limits = np.array([STEPS, STEPS - 3, STEPS], "int32")
-    growing, whole = (cls(search.ops) for cls in (GrowingTape, Tape))
-    wanted = search(whole, IDS, limits, STEPS)
-    for found, one in zip(search(growing, IDS, limits, STEPS), wanted, strict=True):
-        np.testing.assert_array_equal(*map(ops.convert_to_numpy, (found, one)))
-    first, *_, last = growing.rooms
-    assert first <= 25 and last == STEPS and whole.rooms == [STEPS]
+def test_a_state_gets_room_as_it_grows():
+    """Scores are those of `call`; the batches are of two sizes."""
+    model = Transformer(9, num_layers=1, hidden_dim=8, ff_dim=8, num_heads=2)
+    randomize(model, scale=1.0)
+    search = BeamSearch(2, 0.0, n_best=2, min_length=36)
+    counts = (2, 3) if keras.backend.backend() == "tensorflow" else (3,)
+    for count in counts:  # the second time, TensorFlow compiles for any
+        ids, scores = search.find(model, IDS[:count], np.full(count, 36), 36)
+    ids = ids.reshape(-1, 36)
+    target_ids = np.pad(ids[:, :-1], ((0, 0), (1, 0)), constant_values=START_ID)
+    inputs = {"source_ids": np.repeat(IDS, 2, axis=0), "target_ids": target_ids}
+    found = ops.sum(label_log_probs(model(inputs), ids), axis=1)
+    np.testing.assert_allclose(ops.convert_to_numpy(found), scores.ravel(), rtol=1e-4)
 
 
 # === Arguments ===

@@ -49,10 +49,7 @@ def written(request, tmp_path_factory):
 def test_a_step_is_that_of_python(written, given, window):
     task, folder = written
     manifest, files = read_version(folder)
-    graphs = {
-        name: OnnxGraph(files[f"{name}.onnx"], described, 1)
-        for name, described in manifest["graphs"].items()
-    }
+    graphs = {name: OnnxGraph(files[f"{name}.onnx"], 1) for name in manifest["graphs"]}
     heads = what_if.heads_of(task.backbone)
     attention = np.zeros((1, *heads, SOURCE.shape[1]), "float32")
     for place, weight in (given or {}).items():

@@ -164,17 +164,17 @@ class BeamSearch(Search):
 
             return BeamState(*ops.while_loop(unfinished, advance, tuple(beam)))
 
-        if self._wider(model, beam, constants, steps) is not beam:
+        if self._with_room(model, beam, constants, steps):
             beam = run(beam, self._room(0, steps))
-            beam = self._wider(model, beam, constants, steps)
+            beam = self._with_room(model, beam, constants, steps)
         return run(beam, steps)
 
     def _room(self, before, steps):
         if keras.backend.backend() == "torch":
             return super()._room(before, steps)
-        # Each is compiled. Most translations end within the first of two.
-        halved = not before and isinstance(steps, int) and steps > 32
-        return -(-steps // 2) if halved else steps
+        # Two compiled loops, of which the first sees most translations end.
+        short = isinstance(steps, int) and steps <= 32
+        return steps if before or short else (steps + 1) // 2
 
     def _run_under_torch(self, model, beam, constants, steps):
         """Sentences leave when a quarter is left: there are few shapes to trace."""

@@ -36,8 +36,8 @@ class Search:
 
     ops: Any  # the library's functions, with the names and arguments of `keras.ops`
     top_k: Callable[[Tensor, int], tuple[Tensor, Tensor]]  # see `beam.top_k`
-    # Applies a function to each array of a model's state.
-    map_structure: Callable[[Callable[..., Any], Any], Any]
+    # Applies a function to the arrays of a model's state, or of several.
+    map_structure: Callable[..., Any]
     find: Callable[..., Any]
     _run: Callable[..., BeamState]
 
@@ -92,8 +92,8 @@ class Search:
 
         Args:
             model: any object with the contract's `encode`, `start` and `step` (see
-                `zoo.models.Seq2SeqBackbone`); if it has `start_for`, that is called
-                with `steps` instead of `start`.
+                `zoo.models.Seq2SeqBackbone`); if it has `start_for`, its state gets
+                room for some of the steps, and for more as it grows.
             source_ids: int `(B, S)`, padded with 0.
             limits: int `(B,)`, the maximum length of each translation, end token
                 included. Default: twice its pieces plus 10, or `min_length` if higher.
@@ -191,7 +191,10 @@ class Search:
         )
 
     def _run_shrinking(self, model, beam, constants, steps, height):
-        """`_run` in which done sentences leave; `height(live, all)` of them stay."""
+        """`_run` whose state grows and from which done sentences leave.
+
+        `height(live, all)` of them stay.
+        """
         places = np.arange(len(beam.live))  # of the batch's sentences among all
         done_ids, done = beam.done_ids + 0, beam.done + 0  # copies
         advance, room = None, self._room(0, steps)
@@ -206,36 +209,38 @@ class Search:
                 beam, constants = keep(self, chosen, beam, constants)
                 places, advance = places[chosen], None
             if number == room:
-                room, advance = self._room(room, steps), None
-                beam = self._wider(model, beam, constants, room)
+                room = self._room(room, steps)
+                if wider := self._with_room(model, beam, constants, room):
+                    beam, advance = wider, None
             advance = advance or self._stepper(model, beam, constants)
             beam = advance(beam)
         done_ids[places], done[places] = beam.done_ids, beam.done
         return beam._replace(done_ids=done_ids, done=done)
 
     def _room(self, before, steps):
-        """The steps for which a state that grows (caches, tapes) has room, after less.
+        """The steps that a growing state (caches, tapes) has room for after `before`.
 
         A step takes as long as its state is wide.
         """
         return min(max(16, 2 * before), steps)
 
-    def _wider(self, model, beam, constants, room):
-        """The beam, with zeros where the model's state has no room yet, if anywhere."""
+    def _with_room(self, model, beam, constants, room):
+        """The beam, its state padded with zeros to `room` steps; None if none grows."""
         if not hasattr(model, "start_for"):
-            return beam
-        widths = []
+            return None
+        padded = []
 
-        def widen(values, wanted):
-            pairs = list(zip(values.shape, wanted.shape, strict=True))[1:]
-            if all(old == new for old, new in pairs):
+        def pad(values, wanted):
+            pairs = zip(*map(self.ops.shape, (values, wanted)), strict=True)
+            more = [new - old for old, new in list(pairs)[1:]]
+            if all(isinstance(n, int) and n <= 0 for n in more):
                 return values
-            widths.append([(0, 0), *((0, new - old) for old, new in pairs)])
-            return self.ops.pad(values, widths[-1])
+            padded.append(self.ops.pad(values, [(0, 0), *((0, n) for n in more)]))
+            return padded[-1]
 
         wanted = model.start_for(constants.memory, room)
-        state = self.map_structure(widen, beam.state, wanted)
-        return beam._replace(state=state) if widths else beam
+        state = self.map_structure(pad, beam.state, wanted)
+        return beam._replace(state=state) if padded else None
 
     def _stepper(self, model, beam, constants):
         """Returns the function that takes one step from a beam like this one."""

@@ -365,9 +365,9 @@ class TransformerDecoderLayer(MemoryLayer, _TransformerLayer):
         Args:
             inputs: R may be a multiple of memory's rows, K consecutive ones for one
                 sentence.
-            cache: from `make_cache` or the last step, the newest position first: a
-                shift is a copy, which takes half of the time of writing at a place.
-            position: int `(R,)`, from 0; `(1,)` where it is one for all rows.
+            cache: from `make_cache` or the last step; the newest position comes first.
+            position: int, the steps since `make_cache`, `(R,)`, or `(1,)` where it is
+                one for all rows.
             keys: `project(memory)`.
             mask: bool `(B, S)`, true where memory is real.
         """
@@ -376,6 +376,7 @@ class TransformerDecoderLayer(MemoryLayer, _TransformerLayer):
 
         def attend(x):
             new = self.self_attention.project(x)
+            # Shifted: a copy takes half of the time of writing at a place.
             new_cache = [
                 ops.concatenate([n, old[:, :, :-1]], axis=2)
                 for n, old in zip(new, cache, strict=True)

@@ -39,9 +39,9 @@ class LSTMNEncoderDecoder(Seq2SeqBackbone):
     biases 0, the forget gates' 1. In a stack layer k reads tapes of the encoder's
     layer k. The source carries no end token.
 
-    The decoder's tapes have room that is fixed when decoding starts: `start(memory)`
-    makes room for 2 S + 50 target positions, `start_for(memory, length)` for as many as
-    are wanted; a step beyond gives NaN. The alignment is the top layer's attention to
+    The decoder's tapes have room: `start(memory)` makes it for 2 S + 50 target
+    positions, `start_for(memory, length)` for as many as are wanted; a step beyond
+    gives NaN. The alignment is the top layer's attention to
     the source.
 
     Args:

@@ -52,7 +52,7 @@ class Seq2SeqBackbone(Backbone):
         raise NotImplementedError
 
     def start_for(self, memory: Tensor, length: int) -> Any:
-        """`start`; a state that grows ends in zeros, with room for `length` steps."""
+        """`start`, with zeros as room for `length` steps in what grows of a state."""
         return self.start(memory)
 
     def step(

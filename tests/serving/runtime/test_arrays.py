@@ -149,3 +149,32 @@ def test_the_lower_index_comes_first_among_equals(k):
     np.testing.assert_array_equal(order, wanted)
     np.testing.assert_array_equal(largest, np.take_along_axis(values, wanted, -1))
     np.testing.assert_array_equal(values, given)
+
+
+@pytest.mark.backend_free
+def test_a_state_gets_room_as_it_grows():
+    """The next word follows from the sum of a tape, one place longer than asked for."""
+    rooms = []
+
+    class Tape:
+        def encode(self, source_ids):
+            return {"ids": source_ids}
+
+        def start_for(self, memory, length):
+            rooms.append(length)
+            shape = len(memory["ids"]), length + 1, 1
+            return {"tape": np.zeros(shape, int), "place": np.zeros(shape[:1], int)}
+
+        def step(self, token_ids, state, memory):
+            tape, place = state["tape"].copy(), state["place"] + 1
+            tape[:, place[0], 0] = token_ids
+            logits = np.eye(9)[4 + tape.sum((1, 2)) % 5]
+            return logits, {"tape": tape, "place": place}, None
+
+    source, limits = np.array([[5, 6], [7, 0]]), np.array([50, 50])
+    ids, _ = ArraySearch(1)(Tape(), source, limits, 50)
+    words = [2]
+    for _ in range(49):
+        words.append(4 + sum(words) % 5)
+    np.testing.assert_array_equal(ids[:, 0], [[*words[1:], 3]] * 2)
+    assert rooms == [16, 32, 50]

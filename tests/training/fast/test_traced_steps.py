@@ -74,7 +74,7 @@ def train(name, after):
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         batches = captions() if name == "captioner" else pairs()
-        # What nothing but a trace needs may be gone.
+        # Frees what only a trace still needs.
         collect = [keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: gc.collect())]
         options = {"shuffle": False, "verbose": 0, "callbacks": collect}
         found = model.fit(batches, epochs=3, **options)

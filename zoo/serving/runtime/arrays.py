@@ -21,16 +21,12 @@ Arrays = dict[str, np.ndarray]  # by the names of a graph's tensors
 
 # === Graphs ===
 class OnnxGraph:
-    """One ONNX graph, called with and returning arrays by name.
+    """The ONNX graph of a file's content, called with and returning arrays by name."""
 
-    `content` is its file, `described` its part of the manifest.
-    """
-
-    def __init__(self, content: bytes, described: dict[str, Any], threads: int) -> None:
+    def __init__(self, content: bytes, threads: int) -> None:
         need_packages("zoo.serving.runtime.onnx", "onnx", "onnxruntime")
         import onnxruntime
 
-        self.described = described
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
@@ -112,9 +108,8 @@ def log_sum_exp(values: np.ndarray, axis: int = -1, keepdims: bool = False) -> A
 def map_structure(function: Any, first: Any, *others: Any) -> Any:
     """Applies a function to the leaves of nested tuples, lists and dicts."""
     if isinstance(first, dict):
-        rest = ([other[key] for other in others] for key in first)
-        rows = zip(first.items(), rest, strict=True)
-        return {key: map_structure(function, x, *more) for (key, x), more in rows}
+        rows = ((key, *(x[key] for x in (first, *others))) for key in first)
+        return {key: map_structure(function, *row) for key, *row in rows}
     if isinstance(first, (tuple, list)):
         rows = zip(first, *others, strict=True)
         return type(first)(map_structure(function, *row) for row in rows)

@@ -88,8 +88,8 @@ def load(path: StrPath, threads: int = 1, workers: int | None = None) -> Any:
             model: Any = ctranslate2.Translator(files, manifest, threads, workers)
         else:
             graphs = {
-                name: OnnxGraph(files[f"{name}.onnx"], described, threads)
-                for name, described in manifest["graphs"].items()
+                name: OnnxGraph(files[f"{name}.onnx"], threads)
+                for name in manifest["graphs"]
             }
             model = _TASKS[manifest["task"]](graphs, files, manifest)
     except (AttributeError, KeyError, TypeError) as error:

@@ -237,10 +237,10 @@ def _fold_constants(module):
 
 
 @functools.cache
-def _layer_norm():
+def _layer_norm_unit():
     import torch
 
-    return torch.jit.CompilationUnit(_LAYER_NORM)  # which no program keeps alive
+    return torch.jit.CompilationUnit(_LAYER_NORM)  # no traced program keeps it alive
 
 
 def _script(module, values, tensors):
@@ -250,7 +250,7 @@ def _script(module, values, tensors):
     count = len(values)
 
     def gradient(*tensors):
-        return _layer_norm().gradient(*tensors)
+        return _layer_norm_unit().gradient(*tensors)
 
     for node in module.graph.nodes:
         if node.target is torch.ops.aten.native_layer_norm_backward.default:
