@@ -7,9 +7,6 @@ from zoo.layers import RecurrentStack
 
 RNG = np.random.default_rng(11)
 INPUTS = RNG.normal(size=(3, 6, 5)).astype("float32")
-X = ops.convert_to_tensor(INPUTS[:, 0])
-LENGTHS = [6, 2, 0]
-MASK = np.arange(6)[None] < np.array(LENGTHS)[:, None]
 
 
 def test_bidirectional_stack_equals_keras_bidirectional():
