@@ -45,6 +45,12 @@ def randomize(layer, scale=0.7, seed=0):
     return layer
 
 
+def build_randomized(layer, *shapes, scale=0.7):
+    """Builds a layer for inputs of these shapes, with `randomize`d weights."""
+    layer.build(*shapes)
+    return randomize(layer, scale)
+
+
 def compiled(function):
     """A function of tensors, under JAX compiled as a whole: there each operation would
     otherwise be compiled by itself for each shape."""

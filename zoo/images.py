@@ -164,8 +164,7 @@ def _open(file, name):
     except MemoryError:
         raise
     except Exception as error:  # decoders of damaged files raise all kinds
-        problem = f"{name} is no image that Pillow reads: {error}"
-        raise ValueError(problem) from error
+        raise ValueError(f"{name} is no image that Pillow reads: {error}") from error
 
 
 def _existing(path, name):

@@ -70,8 +70,6 @@ def check_texts(texts: Any, name: str = "texts") -> list[str]:
         Traceback (most recent call last):
         TypeError: texts[1] must be a str. Received: None (NoneType)
     """
-    if isinstance(texts, str):
-        return [texts]
     if isinstance(texts, list | tuple) and set(map(type, texts)) <= {str}:
         return list(texts)
     table = getattr(texts, "ndim", 1) > 1  # iterated, it gives columns or rows
@@ -98,8 +96,7 @@ def check_texts(texts: Any, name: str = "texts") -> list[str]:
 
 def read_texts(texts: Any, name: str = "texts") -> tuple[list[str], bool]:
     """Returns `check_texts`, and whether there was a single text."""
-    if not isinstance(texts, str):
-        texts = plain_texts(texts)
+    texts = plain_texts(texts)
     return check_texts(texts, name), isinstance(texts, str)
 
 

@@ -13,7 +13,6 @@ from zoo.decoding import BeamSearch, align_ids, score_ids, search_ids
 from zoo.decoding.batch_decoding import in_threads
 from zoo.models import LuongPreprocessor, LuongTranslator
 
-START, END = 2, 3
 TARGETS = ["ein hund", "die katze rennt", "", "ein", "rennt", "hund", "katze", "die"]
 
 

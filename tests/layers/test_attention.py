@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import both_close, close, compiled, randomize, to_numpy
+from tests.harness import both_close, build_randomized, close, compiled, to_numpy
 from tests.layers import reference
 from tests.marks import once
 from zoo.layers import (
@@ -57,9 +57,7 @@ def memory_for(kind):
 )
 def test_global_attention_is_the_papers(kind, make, names):
     memory = memory_for(kind)
-    layer = make()
-    layer.build(QUERY.shape, memory.shape)
-    randomize(layer)
+    layer = build_randomized(make(), QUERY.shape, memory.shape)
     assert sorted(v.name for v in layer.trainable_variables) == names
     context, weights = to_numpy(layer(QUERY, memory, mask=MASK))
     for b, length in enumerate(LENGTHS):
@@ -77,9 +75,7 @@ def test_global_attention_is_the_papers(kind, make, names):
 
 
 def test_location_attention_is_equation_8():
-    layer = LocationAttention(5)
-    layer.build(QUERY.shape, MEMORY.shape)
-    randomize(layer)
+    layer = build_randomized(LocationAttention(5), QUERY.shape, MEMORY.shape)
     context, weights = to_numpy(layer(QUERY, MEMORY, mask=MASK))
     W_a = reference.named(layer)["W_a"]
     for b, length in enumerate(LENGTHS):

@@ -2,7 +2,7 @@ import keras
 import numpy as np
 import pytest
 
-from tests.harness import close, compiled, randomize, same_config, to_numpy
+from tests.harness import build_randomized, close, compiled, same_config, to_numpy
 from tests.layers import reference
 from tests.marks import once
 from zoo.layers import (
@@ -43,9 +43,7 @@ def make(stack, attention, feeding, **options):
         input_feeding=feeding,
         **{"units": 10, **options},
     )
-    decoder = AttentionDecoder(cell)
-    decoder.build(INPUTS.shape, MEMORY.shape)
-    return randomize(decoder)
+    return build_randomized(AttentionDecoder(cell), INPUTS.shape, MEMORY.shape)
 
 
 def test_input_feeding_is_luongs_equations():

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import close, compiled, randomize, to_numpy
+from tests.harness import build_randomized, close, compiled, to_numpy
 from tests.layers import reference
 from tests.marks import once
 from zoo.layers import (
@@ -23,9 +23,7 @@ MASK = np.arange(7)[None] < np.array([7, 3, 0])[:, None]
 
 def built(gate=False):
     cell = ContextCell(GRUCell(4), AdditiveAttention(8), gate=gate)
-    decoder = ContextDecoder(cell)
-    decoder.build(INPUTS.shape, MEMORY.shape)
-    return randomize(decoder)
+    return build_randomized(ContextDecoder(cell), INPUTS.shape, MEMORY.shape)
 
 
 @pytest.mark.parametrize("gate", [False, once(True)])
@@ -65,8 +63,7 @@ START = RNG.normal(size=(3, 4)).astype("float32")
 def test_fixed_context():
     """s_i = cell([x_i; c], s_{i-1}), as a call of Keras's loop on the joined inputs."""
     decoder = FixedContextDecoder(GRUCell(4))
-    decoder.build(INPUTS.shape, FIXED.shape)
-    randomize(decoder)
+    build_randomized(decoder, INPUTS.shape, FIXED.shape)
     outputs, contexts = decoder(INPUTS, FIXED, START)
     repeated = np.repeat(FIXED[:, None], 6, axis=1)
     close(contexts, repeated)
@@ -79,9 +76,7 @@ def test_fixed_context():
 def test_the_reset_gate_scales_the_context():
     """Cho et al. 2014, appendix: r * (U s + C c) in the candidate."""
     cell = GRUCell(4, reset_after=True)
-    decoder = FixedContextDecoder(cell)
-    decoder.build(INPUTS.shape, FIXED.shape)
-    randomize(decoder)
+    decoder = build_randomized(FixedContextDecoder(cell), INPUTS.shape, FIXED.shape)
     outputs, _ = decoder(INPUTS, FIXED, START)
     weights = reference.named(cell)
     size = FIXED.shape[1]
@@ -109,8 +104,7 @@ STATE, WORD, CONTEXT = (RNG.normal(size=(2, 3, n)).astype("float32") for n in (4
 @pytest.mark.parametrize("use_bias", [True, False])
 def test_maxout_is_the_papers(use_bias):
     layer = MaxoutReadout(7, use_bias=use_bias)
-    layer.build(STATE.shape, WORD.shape, CONTEXT.shape)
-    randomize(layer)
+    build_randomized(layer, STATE.shape, WORD.shape, CONTEXT.shape)
     weights = reference.named(layer)
     got = layer(STATE, WORD, CONTEXT)
     for b, t in np.ndindex(2, 3):

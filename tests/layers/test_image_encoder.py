@@ -1,7 +1,7 @@
 import keras
 import numpy as np
 
-from tests.harness import close, randomize, same_config, to_numpy
+from tests.harness import build_randomized, close, same_config, to_numpy
 from tests.layers.reference import named
 from zoo.layers import ImageEncoder
 
@@ -22,9 +22,7 @@ def reference_block(x, kernel, bias):
 
 
 def test_the_grid_is_that_of_its_equations():
-    encoder = ImageEncoder((3, 5))
-    encoder.build(IMAGES.shape)
-    randomize(encoder, 0.4)
+    encoder = build_randomized(ImageEncoder((3, 5)), IMAGES.shape, scale=0.4)
     found = to_numpy(encoder(IMAGES))
     assert found.shape == (2, 3, 4, 5) == encoder.compute_output_shape(IMAGES.shape)
     for image, grid in zip(IMAGES, found, strict=True):

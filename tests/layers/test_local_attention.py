@@ -1,12 +1,7 @@
 import numpy as np
 import pytest
 
-from tests.harness import (
-    close,
-    compiled,
-    randomize,
-    to_numpy,
-)
+from tests.harness import build_randomized, close, compiled, to_numpy
 from tests.layers import reference
 from tests.marks import once
 from zoo.layers import (
@@ -25,9 +20,8 @@ SCORES = ["general", *map(once, ["dot", "scaled_dot", "concat", "additive"])]
 
 def built(cls, score, **options):
     memory = EQUAL if "dot" in score else MEMORY
-    layer = cls(score, **options)
-    layer.build(QUERY.shape, memory.shape)
-    return randomize(layer), memory
+    layer = build_randomized(cls(score, **options), QUERY.shape, memory.shape)
+    return layer, memory
 
 
 def compare(layer, memory, place, score, window):

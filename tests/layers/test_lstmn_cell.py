@@ -2,12 +2,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import (
-    close,
-    compiled,
-    randomize,
-    to_numpy,
-)
+from tests.harness import build_randomized, close, compiled, to_numpy
 from tests.layers import reference
 from tests.marks import once
 from zoo.layers import LSTMNCell
@@ -21,9 +16,7 @@ SOURCE_MASK = np.arange(7)[None] < np.array([7, 3, 0])[:, None]
 
 
 def built(fusion=None, **options):
-    cell = LSTMNCell(4, fusion=fusion, **options)
-    cell.build((None, 5))
-    return randomize(cell)
+    return build_randomized(LSTMNCell(4, fusion=fusion, **options), (None, 5))
 
 
 def source_of(cell):

@@ -2,12 +2,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import (
-    close,
-    compiled,
-    randomize,
-    to_numpy,
-)
+from tests.harness import build_randomized, close, compiled, to_numpy
 from tests.layers import reference
 from tests.marks import once
 from zoo.layers import LSTMN
@@ -18,9 +13,7 @@ MASK = np.arange(6)[None] < np.array([6, 2, 0])[:, None]
 
 
 def test_a_stack_is_the_papers():
-    layer = LSTMN(4, num_layers=2)
-    layer.build(INPUTS.shape)
-    randomize(layer)
+    layer = build_randomized(LSTMN(4, num_layers=2), INPUTS.shape)
     outputs, states = compiled(layer)(INPUTS, mask=MASK)
     lower, upper = (reference.named(cell) for cell in layer.cells)
     zeros = np.zeros((2, 4))
@@ -40,9 +33,7 @@ def test_a_stack_is_the_papers():
 @pytest.mark.parametrize("num_layers", [once(1), 2])
 def test_tapes_that_start_anew(num_layers):
     """Each part is as if it were called by itself, from the states before it."""
-    layer = LSTMN(4, num_layers)
-    layer.build(INPUTS.shape)
-    randomize(layer)
+    layer = build_randomized(LSTMN(4, num_layers), INPUTS.shape)
     length = INPUTS.shape[1]
     places, starts = [2, 3, 5], np.zeros((3, length), "bool")
     for b, place in enumerate(places):
@@ -71,9 +62,7 @@ def test_tapes_that_start_anew(num_layers):
 
 
 def test_steps_and_the_end_of_their_room():
-    layer = LSTMN(4, num_layers=2)
-    layer.build(INPUTS.shape)
-    randomize(layer)
+    layer = build_randomized(LSTMN(4, num_layers=2), INPUTS.shape)
     outputs, _ = compiled(layer)(INPUTS[:, :2])
     states, step = layer.make_states(3, 2), compiled(layer.step)
     for t in range(3):
@@ -86,9 +75,7 @@ def test_steps_and_the_end_of_their_room():
 @pytest.mark.parametrize("layers", [1, once(2)])
 def test_intra_attention_gives_the_weights_on_the_tape(layers):
     """Against NumPy, word by word; slot 0 is the start."""
-    layer = LSTMN(4, num_layers=layers)
-    layer.build(INPUTS.shape)
-    randomize(layer)
+    layer = build_randomized(LSTMN(4, num_layers=layers), INPUTS.shape)
     found = to_numpy(compiled(layer.intra_attention)(INPUTS, MASK))
     assert found.shape == (3, 6, 7)
     zeros, w = np.zeros((2, 4)), reference.named(layer.cells[-1])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tests.harness import close, randomize, same_config, to_numpy
+from tests.harness import build_randomized, close, randomize, same_config, to_numpy
 from tests.layers import reference
 from zoo.layers import AdditiveAttention, ConcatAttention
 from zoo.layers.scores import SCORES, make_score
@@ -14,9 +14,7 @@ QUERY = RNG.normal(size=(2, 3, 4)).astype("float32")
 def test_scores_of_memory_and_of_gathered_windows(kind):
     size = 4 if "dot" in kind else 5
     memory = RNG.normal(size=(2, 6, size)).astype("float32")
-    score = make_score(kind)
-    score.build(QUERY.shape, memory.shape)
-    randomize(score)
+    score = build_randomized(make_score(kind), QUERY.shape, memory.shape)
     weights = reference.named(score)
     wanted = np.array(
         [

@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import close, compiled, randomize, to_numpy
+from tests.harness import build_randomized, close, compiled, to_numpy
 from tests.marks import once
 from zoo.layers import (
     MultiHeadAttention,
@@ -74,8 +74,7 @@ def test_encoder_layer_is_torchs(norm):
     import torch
 
     layer = TransformerEncoderLayer(**SIZES, norm=norm)
-    layer.build(MEMORY.shape)
-    randomize(layer)
+    build_randomized(layer, MEMORY.shape)
     peer = peer_of(layer, torch.nn.TransformerEncoderLayer)
     with torch.no_grad():
         wanted = peer(
@@ -90,8 +89,7 @@ def test_decoder_layer_is_torchs_and_its_own_steps(norm):
     import torch
 
     layer = TransformerDecoderLayer(**SIZES, norm=norm)
-    layer.build(INPUTS.shape, MEMORY.shape)
-    randomize(layer)
+    build_randomized(layer, INPUTS.shape, MEMORY.shape)
     peer = peer_of(layer, torch.nn.TransformerDecoderLayer)
     with torch.no_grad():
         wanted = peer(
@@ -119,9 +117,7 @@ REAL = np.arange(7)[None] < np.array([7, 3, 0])[:, None]
 
 
 def built():
-    layer = MultiHeadAttention(num_heads=2)
-    layer.build(QUERY.shape, SOURCE.shape)
-    return randomize(layer)
+    return build_randomized(MultiHeadAttention(num_heads=2), QUERY.shape, SOURCE.shape)
 
 
 def test_attention_is_torchs():

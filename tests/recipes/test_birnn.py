@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-from pathlib import Path
 
 import h5py
 import pytest
@@ -11,8 +10,6 @@ import zoo
 from tests.harness import load_recipe
 from zoo.data.generated.toy_text import toy_sentences
 from zoo.presets.card import read_card
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.once  # trained to its criterion, as luong_local is

@@ -283,5 +283,4 @@ def _fade(axes, weights):
     clear = np.sqrt(weights / max(weights.max(), 1e-9))
     white = np.ones((*weights.shape, 4))
     white[..., 3] = _DIM * (1 - clear)
-    extent = axes.images[0].get_extent()
-    axes.imshow(white, extent=extent, interpolation="bicubic")
+    axes.imshow(white, extent=axes.images[0].get_extent(), interpolation="bicubic")

@@ -72,8 +72,7 @@ def _compile(model, function):
                 return function(*arrays, **named)
 
         def run(*arrays, **named):
-            values = [variable.value for variable in variables]
-            outputs = pure(values, *arrays, **named)
+            outputs = pure([variable.value for variable in variables], *arrays, **named)
             if (thread := threading.get_ident()) in compiling:
                 compiling.discard(thread)
                 if platform.libc_ver()[0] == "glibc":  # which keeps what XLA has freed
@@ -82,8 +81,7 @@ def _compile(model, function):
 
     def program(*arrays, **named):
         arrays, named = tree.map_structure(ops.convert_to_tensor, (arrays, named))
-        outputs = run(*arrays, **named)
-        return [ops.convert_to_numpy(output) for output in outputs]
+        return [ops.convert_to_numpy(output) for output in run(*arrays, **named)]
 
     return program
 

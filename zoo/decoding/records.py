@@ -169,8 +169,7 @@ class Translation:
             # On the axis a piece is as wide as its share of the word.
             edges = [0, *np.cumsum(1 / widths[home]), len(sources) + 0.5]
             pieces = [*np.arange(len(home) + 1) - 0.5, len(home)]
-            focus = np.interp(self.focus, pieces, edges) - 0.5
-            merged["focus"] = _means(focus, rows)
+            merged["focus"] = _means(np.interp(self.focus, pieces, edges) - 0.5, rows)
             first, last = home[np.asarray(self.windows)].T
             ends = np.minimum.reduceat(first, rows), np.maximum.reduceat(last, rows)
             merged["windows"] = np.stack(ends, axis=1)

@@ -7,7 +7,7 @@ import numpy as np
 
 from zoo.checks import positive
 from zoo.decoding.records import Classification
-from zoo.strings import plain_texts
+from zoo.strings import plain_texts, read_texts
 from zoo.text.rows import LONGEST, Rows, by_length, cut_rows, pad_batch
 from zoo.text.translation_arrays import needed_preprocessor
 
@@ -38,8 +38,7 @@ class Classifying:
             TypeError: for a text that is not a str.
             ValueError: without a preprocessor.
         """
-        texts = plain_texts(texts)
-        given = [texts] if isinstance(texts, str) else texts
+        texts, single = read_texts(texts)
         rows = needed_preprocessor(self, "Reading text").encode(texts)
         logits, classes = class_logits(self, rows, batch_size), self.backbone.classes
         found: list[Any] = [classes[index] for index in logits.argmax(-1)]
@@ -47,9 +46,9 @@ class Classifying:
             attention = _attention(self, rows, batch_size)
             shares = softmax(logits).tolist()
             shares = [dict(zip(classes, row, strict=True)) for row in shares]
-            words = [text.split()[:LONGEST] for text in given]
-            found = list(map(Classification, given, found, shares, words, attention))
-        return found[0] if isinstance(texts, str) else found
+            words = [text.split()[:LONGEST] for text in texts]
+            found = list(map(Classification, texts, found, shares, words, attention))
+        return found[0] if single else found
 
 
 def class_logits(task: Any, rows: Rows, batch_size: int = 32) -> np.ndarray:

@@ -84,8 +84,7 @@ def _single(backbone):
 
 def _multi_head(backbone):
     """The attention layers of a Transformer's decoder that read the source."""
-    layers = getattr(backbone, "decoder_layers", ())
-    return [layer.memory_attention for layer in layers]
+    return [layer.memory_attention for layer in getattr(backbone, "decoder_layers", ())]
 
 
 def _details(backbone, attention, state, new_state, memory):

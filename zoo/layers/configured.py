@@ -101,9 +101,8 @@ class Configured:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:
-        read = keras.saving.deserialize_keras_object
         own = {  # KerasHub has made some objects of theirs already
-            name: read(value)
+            name: keras.saving.deserialize_keras_object(value)
             for name, value in config.items()
             if isinstance(value, (dict, list)) and name != "dtype"
         }

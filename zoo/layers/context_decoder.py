@@ -277,16 +277,14 @@ class MaxoutReadout(ConfiguredLayer):
     ) -> None:
         shapes = {"U_o": state_shape, "V_o": embedding_shape, "C_o": context_shape}
         for name, shape in shapes.items():
-            size = shape[-1], 2 * self.units
-            self.make_weight(name, size, self.kernel_initializer)
+            self.make_weight(name, (shape[-1], 2 * self.units), self.kernel_initializer)
         self.b_o = None
         if self.use_bias:
             self.make_weight("b_o", (2 * self.units,), "zeros")
         self.built = True
 
     def call(self, state: Tensor, embedding: Tensor, context: Tensor) -> Tensor:
-        parts = [state, embedding, context]
-        joined = ops.concatenate(parts, axis=-1)
+        joined = ops.concatenate([state, embedding, context], axis=-1)
         weights = [
             cast_weights(w, self.compute_dtype) for w in (self.U_o, self.V_o, self.C_o)
         ]

@@ -88,8 +88,7 @@ class Exercise:
         pairs = self.inputs.values()
         text = "".join(kind.partition("<")[2] + axes for kind, axes in pairs)
         letters = dict.fromkeys(c for c in text + self.output if c.isalpha())
-        drawn = generator.permutation(PRIMES).tolist()
-        sizes = dict(zip(letters, drawn, strict=False))
+        sizes = dict(zip(letters, generator.permutation(PRIMES).tolist(), strict=False))
         arguments = {
             name: _draw(kind, shape(axes, sizes), sizes, generator)
             for name, (kind, axes) in self.inputs.items()

@@ -23,12 +23,11 @@ class SubclassedModel(type):
     """
 
     def mro(cls) -> Any:
-        functional = ("Function", "Functional")
         return [
             base
             for base in super().mro()
             if not base.__module__.startswith("keras.")
-            or base.__name__ not in functional
+            or base.__name__ not in ("Function", "Functional")
         ]
 
 

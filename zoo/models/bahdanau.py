@@ -198,8 +198,7 @@ class Bahdanau(Seq2SeqBackbone):
         outputs, _ = self.run_steps(memory, words, training)
         states = columns(outputs, 0, self.hidden_dim)
         contexts = columns(outputs, self.hidden_dim, 3 * self.hidden_dim)
-        features = self.deep_output(states, words, contexts)
-        return self.drop(features, training=training)
+        return self.drop(self.deep_output(states, words, contexts), training=training)
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Any:

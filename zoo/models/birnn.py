@@ -251,8 +251,7 @@ class BiRNNWords(Backbone):
         mask = ops.not_equal(word_ids, PAD_ID)
         if training and self.word_dropout:
             word_ids = self._forget(word_ids)
-        words = self.token_embedding(word_ids)
-        frames = ops.concatenate([words, letters], axis=-1)
+        frames = ops.concatenate([self.token_embedding(word_ids), letters], axis=-1)
         return self.birnn(frames, mask=mask, training=training)
 
     @property
@@ -266,8 +265,7 @@ class BiRNNWords(Backbone):
         batch, time, length = ops.shape(ids)
         ids = ops.reshape(ids, (-1, length))
         real = ops.not_equal(ids, PAD_ID)[..., None]
-        letters = self.character_embedding(ids)
-        letters = letters * ops.cast(real, letters.dtype)
+        letters = ops.where(real, self.character_embedding(ids), 0.0)
         side = self.window // 2
         padded = ops.pad(letters, ((0, 0), (side, side), (0, 0)))
         windows = [padded[:, i : i + length] for i in range(self.window)]

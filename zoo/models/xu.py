@@ -200,8 +200,7 @@ class ShowAttendTell(Seq2SeqBackbone):
         mask = ops.ones(ops.shape(annotations)[:2], dtype="bool")
         keys = self.decoder.cell.attention.project(annotations)
         mean = ops.mean(annotations, axis=1)
-        start = [self.start_h(mean), self.start_c(mean)]
-        return Memory(annotations, keys, mask, start)
+        return Memory(annotations, keys, mask, [self.start_h(mean), self.start_c(mean)])
 
     def start(self, memory: Memory) -> State:
         batch = ops.shape(memory.annotations)[0]

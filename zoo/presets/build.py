@@ -60,8 +60,7 @@ def task_class(folder: Path) -> Any:
     cls = _registered_class(folder, TASK_FILE)
     if not issubclass(cls, keras_hub.models.Task):
         raise PresetError(f"{TASK_FILE} in {folder} should name a task of zoo.models")
-    backbone = _registered_class(folder, CONFIG_FILE)
-    if backbone is not cls.backbone_cls:
+    if _registered_class(folder, CONFIG_FILE) is not cls.backbone_cls:
         raise PresetError(
             f"{CONFIG_FILE} in {folder} should name {cls.backbone_cls.__name__} of "
             f"zoo.models, the backbone of {cls.__name__}"

@@ -145,8 +145,7 @@ class ShowAttendTellCaptioner(Captioning, Seq2SeqTask, keras_hub.models.Task):
             self.reward,
             self.entropy,
         )
-        mean = ops.mean(log_likelihood)
-        self.baseline.assign(0.9 * self.baseline + 0.1 * mean)
+        self.baseline.assign(0.9 * self.baseline + 0.1 * ops.mean(log_likelihood))
         return total + loss.mean(ops.sum(added), loss.count(weights))
 
     def get_config(self) -> dict[str, Any]:

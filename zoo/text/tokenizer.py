@@ -109,8 +109,7 @@ def train_tokenizer(
     try:
         return train(short, vocab_size=vocabulary_size, **_SPECIAL_PIECES, **settings)
     except RuntimeError as error:
-        message = _explain(str(error), vocabulary_size, short)
-        raise ValueError(message) from error
+        raise ValueError(_explain(str(error), vocabulary_size, short)) from error
 
 
 def _by_length(texts):

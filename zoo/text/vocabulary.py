@@ -193,8 +193,7 @@ def lay_out(
     def shaped(ids):
         ids = np.array(ids, "int32")
         ids = np.pad(ids, (0, streams * columns - len(ids)), constant_values=PAD_ID)
-        more = -columns % length
-        return np.pad(ids.reshape(streams, columns), ((0, 0), (0, more)))
+        return np.pad(ids.reshape(streams, columns), ((0, 0), (0, -columns % length)))
 
     return shaped([END_ID, *text[:-1]]), shaped(text)
 

@@ -214,8 +214,7 @@ def _sliced(length, features, labels, weights, kernel, bias, smoothing):
     batch, time = features.shape[:2]
     count = -(-time // length)
     spare = ((0, 0), (0, count * length - time), (0, 0))  # of weight 0
-    arrays = (features, labels, weights)
-    padded = [ops.pad(x, spare[: len(x.shape)]) for x in arrays]
+    padded = [ops.pad(x, spare[: len(x.shape)]) for x in (features, labels, weights)]
 
     def step(index, sums):
         d_features, *sums = sums

@@ -294,8 +294,7 @@ class Run:
             **(of_user_text(self) if self.text is not None else {}),
         }
         if self.arguments.start is not None:
-            name = Path(self.arguments.start).name
-            card |= of_start(self.start_card, name, card)
+            card |= of_start(self.start_card, Path(self.arguments.start).name, card)
         write_card(str(self.preset), card)
         if missing := unstated(card):
             self.say(f"its card lacks {' and '.join(missing)}: zoo info {self.output}")

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import close, compiled, gradients, randomize
+from tests.harness import build_randomized, close, compiled, gradients
 from tests.marks import once
 from zoo.layers import LSTMCell, RecurrentStack
 from zoo.layers.fast_loops import decoder_loop as cells_module
@@ -31,9 +31,7 @@ MASKS = {
 
 
 def built(use_bias=True):
-    cell = LSTMCell(4, use_bias=use_bias)
-    cell.build((None, 3))
-    return randomize(cell)
+    return build_randomized(LSTMCell(4, use_bias=use_bias), (None, 3))
 
 
 @pytest.mark.parametrize(
@@ -55,9 +53,7 @@ def test_it_is_the_loop(mask, reverse, use_bias):
 
 @pytest.mark.parametrize("mask", [once("none"), "gaps"])
 def test_gradients_are_the_loops(mask, monkeypatch):
-    layer = RecurrentStack(8, 2, bidirectional=True)
-    layer.build(INPUTS.shape)
-    randomize(layer)
+    layer = build_randomized(RecurrentStack(8, 2, bidirectional=True), INPUTS.shape)
 
     def loss():
         outputs, states = layer(INPUTS, mask=MASKS[mask])

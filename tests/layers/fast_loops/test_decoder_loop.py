@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.harness import close, compiled, gradients, randomize, to_numpy
+from tests.harness import build_randomized, close, compiled, gradients, to_numpy
 from tests.marks import once
 from zoo.layers import (
     AdditiveAttention,
@@ -91,8 +91,7 @@ def same_gradients(variables, fast, plain):
 
 def check_decoder(decoder, cell):
     """Compares a decoder with the steps of its cell; returns its final state's last."""
-    decoder.build(INPUTS.shape, MEMORY.shape)
-    randomize(decoder)
+    build_randomized(decoder, INPUTS.shape, MEMORY.shape)
 
     def fast():
         options = {"mask": MASK, "training": True}
@@ -138,8 +137,7 @@ def test_context_decoder(kind):
 def test_fixed_context_decoder(after):
     decoder = FixedContextDecoder(GRUCell(6, reset_after=after))
     context, start = MEMORY[:, 0], MEMORY[:, 1, :6]
-    decoder.build(INPUTS.shape, context.shape)
-    randomize(decoder)
+    build_randomized(decoder, INPUTS.shape, context.shape)
 
     def fast():
         return decoder(INPUTS, context, start, training=True)
@@ -190,8 +188,7 @@ def test_dropout_drops_each_cells_inputs_anew_at_each_step(feeding):
     decoder = AttentionDecoder(cell)
     inputs = ops.ones((300, 2, 5))
     memory = ops.ones((300, 3, 6))
-    decoder.build(inputs.shape, memory.shape)
-    randomize(decoder, 0.1)
+    build_randomized(decoder, inputs.shape, memory.shape, scale=0.1)
     plain = decoder(inputs, memory)[0]
     dropped = decoder(inputs, memory, training=True)[0]
     close(ops.mean(dropped, axis=0), ops.mean(plain, axis=0), atol=0.02)
@@ -247,9 +244,7 @@ KINDS = [name if name in DEFAULT else once(name) for name in CELLS]
 
 
 def built(name):
-    cell = CELLS[name]()
-    cell.build((None, 5))
-    return randomize(cell)
+    return build_randomized(CELLS[name](), (None, 5))
 
 
 def plain_run(cell, inputs, states, mask, reverse):

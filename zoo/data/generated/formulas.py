@@ -90,9 +90,7 @@ class Formula:
     def phrases(self) -> list[tuple[int, int]]:
         """For each symbol that is drawn its place and the one behind it."""
         symbols = enumerate(self.caption.split())
-        return [
-            (place, place + 1) for place, symbol in symbols if symbol not in NOT_DRAWN
-        ]
+        return [(i, i + 1) for i, symbol in symbols if symbol not in NOT_DRAWN]
 
     def is_true(self, caption: str) -> bool:
         """Whether a caption is this formula's."""
@@ -158,10 +156,9 @@ def _term(rng, depth):
     if depth == 0 and kind < 0.3:
         return [r"\sqrt", "{", *_sum(rng, 1, 1), "}"]
     base = rng.choice([*LETTERS, *GREEK])
-    if kind < 0.5:
-        return [base, "^", "{", rng.choice([*DIGITS, *LETTERS]), "}"]
     if kind < 0.65:
-        return [base, "_", "{", rng.choice([*DIGITS, *LETTERS]), "}"]
+        sign = "^" if kind < 0.5 else "_"
+        return [base, sign, "{", rng.choice([*DIGITS, *LETTERS]), "}"]
     return [rng.choice((base, base, rng.choice(DIGITS)))]
 
 

@@ -68,8 +68,7 @@ class Reader:
         for paths in files:
             if len(paths) == 1 and paths[0].is_dir():
                 folder = paths[0]
-                paths = self._files_of_split(folder, split)
-                if not paths:
+                if not (paths := self._files_of_split(folder, split)):
                     raise CorpusError(f"{folder} has no file named {split}")
             found.append(self._file_source(paths))
         return found
@@ -195,12 +194,9 @@ class Reader:
             chosen = self._choose("the table", list(names), self.columns)
             rows = enumerate(_zipped([data[name] for name in chosen]))
             return Source("the data", rows, _codes(chosen), "row")
-        if width == 1:
-            rows = _zipped([data])
-        elif isinstance(data, tuple) and len(data) == width:
-            rows = _zipped(data)
-        else:
-            rows = self._checked(data, width)
+        columns = (data,) if width == 1 else data
+        whole = isinstance(columns, tuple) and len(columns) == width
+        rows = _zipped(columns) if whole else self._checked(data, width)
         return Source("the data", enumerate(rows), codes, "row")
 
     def _checked(self, data, width):

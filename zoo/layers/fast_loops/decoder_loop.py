@@ -75,8 +75,7 @@ def _sequence_view(cell, training, noise):
         return cell.recur(parts, states, training, steps)
 
     def attend(query, memory, mask, keys, position):
-        steps = ops.arange(ops.shape(query)[1], dtype="int32")
-        position = position[:, None] + steps
+        position = position[:, None] + ops.arange(ops.shape(query)[1], dtype="int32")
         return cell.attend(query, memory, mask, keys, position, True, **options)
 
     return LoopView(cell, recur=recur, attend=attend)
@@ -114,8 +113,7 @@ def _loop_view(cell, loop, inputs, noise):
             "attend": partial(cell.attend, one_query_per_source=True, **more),
         }
         if product is not None:
-            made = partial(product, slices)
-            parts["combine"] = partial(cell.combine, product=made)
+            parts["combine"] = partial(cell.combine, product=partial(product, slices))
         return LoopView(cell, **parts)
 
     return at

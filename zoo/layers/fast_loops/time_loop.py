@@ -8,7 +8,7 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.layers.functional import columns, custom_gradient, scan
+from zoo.layers.functional import columns, custom_gradient, join, scan
 
 
 class TimeLoop:
@@ -66,13 +66,8 @@ class TimeLoop:
         self, step: Callable, states: Any, reverse: bool = False
     ) -> tuple[Tensor, Any]:
         """Runs `(slices, states) -> (output, states)`, as `scan` does."""
-        # Side by side, since Keras's engine takes one sequence; batch first, as it
-        # wants it, though it turns it back at once.
         widths = [sequence.shape[-1] for sequence in self.sequences]
         ends = list(itertools.accumulate(widths[:-1]))
-        sequence = self.sequences[0]
-        if ends:
-            sequence = ops.concatenate(self.sequences, axis=-1)
 
         def cut(x):
             if not ends or widths[-1] is not None:
@@ -81,10 +76,10 @@ class TimeLoop:
             pairs = itertools.pairwise([0, *ends])
             return [*(columns(x, *pair) for pair in pairs), x[:, ends[-1] :]]
 
-        def run_step(x, states):
-            return step(cut(x), states)
-
-        return scan(run_step, ops.swapaxes(sequence, 0, 1), states, reverse)
+        # Side by side, since Keras's engine takes one sequence; batch first, as it
+        # wants it, though it turns it back at once.
+        sequence = ops.swapaxes(join(*self.sequences), 0, 1)
+        return scan(lambda x, states: step(cut(x), states), sequence, states, reverse)
 
 
 class _OneStep(TimeLoop):
@@ -114,7 +109,7 @@ class LoopKernel:
         n, m = self.shape
 
         @custom_gradient
-        def join(added, kernel):
+        def widened(added, kernel):
             def gradient(upstream):
                 rows = ops.reshape(upstream, (-1, m + n))
                 d_kernel = ops.matmul(ops.transpose(rows[:, m:]), rows[:, :m])
@@ -123,7 +118,7 @@ class LoopKernel:
             room = ops.zeros((*ops.shape(added)[:-1], n), dtype=added.dtype)
             return ops.concatenate([added, room], axis=-1), gradient
 
-        return join(added, self.kernel)
+        return widened(added, self.kernel)
 
     def product(self, x: Tensor, added: Tensor) -> Tensor:
         """One step: x · kernel plus this step's slice of the widened sequence."""

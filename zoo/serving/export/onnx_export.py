@@ -247,8 +247,7 @@ def _convert(function: Callable[..., Any], specs: Sequence[Spec], names: Any) ->
     ]
 
     def flat(*arguments):
-        leaves = tree.flatten(function(*arguments))
-        return [tf.identity(leaf) for leaf in leaves]
+        return [tf.identity(leaf) for leaf in tree.flatten(function(*arguments))]
 
     traced = tf.function(flat, signature, autograph=False).get_concrete_function()
     inputs = [x.name for x in traced.inputs if x.dtype != tf.resource]

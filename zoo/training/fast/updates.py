@@ -62,8 +62,7 @@ class _Tracked:
         # Not `maximum`: XLA's, on a CPU, passes over NaN.
         highest = ops.where(norm <= highest, highest, norm)
         rate = ops.cast(self.learning_rate, "float32")
-        found = ops.stack([total + norm, highest, count + 1.0, rate])
-        self.statistics.assign(found)
+        self.statistics.assign(ops.stack([total + norm, highest, count + 1.0, rate]))
         return super().apply(grads, trainable_variables)
 
 

@@ -228,8 +228,7 @@ class Checkpoint(keras.callbacks.Callback):
 
     def resume(self) -> dict[str, Any]:
         """Restores the model and itself from the file, whose state it returns."""
-        expected = {"format": FORMAT, **self.identity}
-        state = load_state(self.path, self.model, expected)
+        state = load_state(self.path, self.model, {"format": FORMAT, **self.identity})
         if state["best_epoch"] >= 0:
             self.load_best()  # now, since it may be damaged
             load_state(self.path, self.model)

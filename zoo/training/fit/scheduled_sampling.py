@@ -74,8 +74,7 @@ def _mix(model, source_ids, ids, sampled, draws):
     places = ops.arange(time, dtype="int32")[None]  # (1, T)
 
     def body(step, mixed, state):
-        token = ops.take(mixed, step, axis=1)
-        logits, state, _ = model.step(token, state, memory)
+        logits, state, _ = model.step(ops.take(mixed, step, axis=1), state, memory)
         sample = _sample(logits, ops.take(draws, step, axis=1))
         here = ops.logical_and(places == step + 1, sampled)
         return step + 1, ops.where(here, sample[:, None], mixed), state

@@ -112,8 +112,7 @@ class Validation(Scores):
     def translate(self, name: str) -> tuple[list[str], dict[str, Any]]:
         """Translates a set by greedy search: texts and their `corpus_scores`."""
         results = search_ids(self.translator, self.ids[name], BeamSearch(1, 0.0))
-        ids = [best[0][0] for best in results]
-        texts = self.translator.preprocessor.decode(ids)
+        texts = self.translator.preprocessor.decode([best[0][0] for best in results])
         return texts, corpus_scores(texts, self.sets[name][1], self.language)
 
 

@@ -184,8 +184,7 @@ def multi30k(model: dict[str, Any], rate: float = 4e-3, **changes: Any) -> Scale
     `--set source=de --set target=en` trains the other direction. The weights are the
     mean of the last five epochs'.
     """
-    average = {"keep": 5}
-    fields = {"epochs": 10, "vocabulary_size": 4000, "average": average}
+    fields = {"epochs": 10, "vocabulary_size": 4000, "average": {"keep": 5}}
     return small(model, rate, **{"corpora": (("multi30k", 1),), **fields, **changes})
 
 
