@@ -3,8 +3,8 @@
     python recipes/lstmn_sentiment.py --scale tiny|small|paper
 
 tiny:  generated opinions that depend on the order of the words, under two minutes.
-small: the Stanford Sentiment Treebank at a small size, five classes: the bundled
-       preset. Scored on two as well, its negative against its positive ones.
+small: the Stanford Sentiment Treebank at a small size, five classes. Scored on two as
+       well, its negative against its positive ones.
 paper: two classes, with the paper's sizes, Adam at its rate, batches of 5 and dropout,
        but without its L2 and its smaller rate for word vectors in the first epoch. With
        two layers, the paper reports 87.0 % for two classes and 47.9 % for five.
@@ -12,9 +12,10 @@ paper: two classes, with the paper's sizes, Adam at its rate, batches of 5 and d
 `--set labels=fine` or `binary` for five or two classes, `--set cell=lstm` for the
 paper's baseline, `--set num_layers=2` for two layers. The paper starts from GloVe's
 word vectors; here they are learned from the treebank's few words. `small` has 40.8 % of
-five classes and 77.8 % of two; with phrases of up to 20 words (`--set phrases=20
---set epochs=2 --set batch_size=32 --set optimizer.schedule=linear`) 43.4 % and 83.3 %
-(validation: 44.9 % of five), of up to 30 words 44.8 % and 82.6 % (44.4 %).
+five classes and 77.8 % of two. The bundled preset, with phrases of up to 20 words
+(`--set phrases=20 --set epochs=2 --set batch_size=32 --set optimizer.schedule=linear`),
+has 43.4 % and 83.3 % (validation: 44.9 % of five); of up to 30 words 44.8 % and 82.6 %
+(44.4 %).
 """
 
 import dataclasses

@@ -39,7 +39,8 @@ class ZooCell(DrawnInFloat32):
     def call(
         self, inputs: Tensor, states: list[Tensor], training: bool = False
     ) -> tuple[Tensor, list[Tensor]]:
-        return self.make_step(NO_LOOP, self.project(inputs))(None, as_list(states))
+        step = self.make_step(NO_LOOP, self.project(inputs))
+        return step(None, as_list(states))
 
     def make_step(
         self, loop: TimeLoop, net: Tensor | None, fed_back: int = 0

@@ -83,7 +83,8 @@ class _LocalAttention(Attention):
         index = gather_rows(real_first(mask[:, 0])[..., None], index)[..., 0]
         real = ops.logical_and(places >= 0, places <= positions[..., -1:])
         keys, values = gather_rows(keys, index), gather_rows(memory, index)
-        weights = masked_softmax(self.score_layer(query, keys), real)  # (B, T, W)
+        scores = self.score_layer(query, keys)
+        weights = masked_softmax(scores, real)  # (B, T, W)
         weights = self._gaussian(weights, places, focus)
         context = ops.sum(ops.expand_dims(weights, -1) * values, axis=2)
         # Spread the window's weights over the sentence: (B, T, S).
@@ -201,7 +202,8 @@ class LocalPredictiveAttention(_LocalAttention):
         hidden = ops.tanh(linear(query, self.W_p))
         # float32: half precisions can't tell neighbouring positions apart.
         logit = ops.sum(ops.cast(hidden * self.v_p, "float32"), axis=-1)
-        focus = ops.cast(lengths, "float32") * ops.sigmoid(logit)  # (B, T), equation 9
+        share = ops.sigmoid(logit)
+        focus = ops.cast(lengths, "float32") * share  # (B, T), equation 9
         last = ops.maximum(lengths - 1, 0)
         centre = ops.cast(ops.floor(ops.stop_gradient(focus)), "int32")
         return ops.clip(centre, 0, last), focus

@@ -237,7 +237,8 @@ class LSTMNCell(ConfiguredLayer):
         hidden = ops.tanh(query + keys[:, None])
         scores = linear(hidden, self._cast(vector)[:, None])[..., 0]
         weights = masked_softmax(scores, mask[:, None])
-        return flatten_leading(weighted_sum(weights, values)), flatten_leading(weights)
+        read = flatten_leading(weighted_sum(weights, values))
+        return read, flatten_leading(weights)
 
     def run(
         self,

@@ -42,7 +42,7 @@ PACKAGES = {
     "luong_dot luong_local_m luong_location luong_reversed",
     "attention-zoo-presets-free": "bahdanau_tatoeba luong_local_tatoeba "
     "luong_local_tatoeba_de_en show_attend_tell show_attend_tell_formulas "
-    "transformer_tatoeba",
+    "transformer_tatoeba transformer_tatoeba_de_en",
 }
 
 

@@ -113,7 +113,8 @@ def _loop_view(cell, loop, inputs, noise):
             "attend": partial(cell.attend, one_query_per_source=True, **more),
         }
         if product is not None:
-            parts["combine"] = partial(cell.combine, product=partial(product, slices))
+            made = partial(product, slices)
+            parts["combine"] = partial(cell.combine, product=made)
         return LoopView(cell, **parts)
 
     return at

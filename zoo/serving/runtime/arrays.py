@@ -50,7 +50,7 @@ class Graphs:
     """
 
     def __init__(self, graphs: Mapping[str, Any]) -> None:
-        self.graphs = graphs
+        self.graphs = {name: graphs[name] for name in ("encode", "start", "step")}
 
     def encode(self, source: np.ndarray) -> Arrays:
         """Reads the source, `(B, S)` ids, to a memory."""
