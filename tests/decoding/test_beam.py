@@ -74,12 +74,12 @@ def test_a_compiled_search_uses_the_weights_of_the_moment(translator):
 
 
 def test_a_state_gets_room_as_it_grows():
-    """Scores are those of `call`; the batches are of two sizes."""
+    """The scores over grown caches are those of `call`."""
     model = Transformer(9, num_layers=1, hidden_dim=8, ff_dim=8, num_heads=2)
     randomize(model, scale=1.0)
     search = BeamSearch(2, 0.0, n_best=2, min_length=36)
     counts = (2, 3) if keras.backend.backend() == "tensorflow" else (3,)
-    for count in counts:  # the second time, TensorFlow compiles for any
+    for count in counts:  # at a second size TensorFlow compiles for any
         ids, scores = search.find(model, IDS[:count], np.full(count, 36), 36)
     ids = ids.reshape(-1, 36)
     target_ids = np.pad(ids[:, :-1], ((0, 0), (1, 0)), constant_values=START_ID)

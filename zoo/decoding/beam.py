@@ -172,7 +172,7 @@ class BeamSearch(Search):
     def _room(self, before, steps):
         if keras.backend.backend() == "torch":
             return super()._room(before, steps)
-        # Two compiled loops, of which the first sees most translations end.
+        # Two compiled loops; most translations end within the first.
         short = isinstance(steps, int) and steps <= 32
         return steps if before or short else (steps + 1) // 2
 

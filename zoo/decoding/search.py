@@ -92,8 +92,8 @@ class Search:
 
         Args:
             model: any object with the contract's `encode`, `start` and `step` (see
-                `zoo.models.Seq2SeqBackbone`); if it has `start_for`, its state gets
-                room for some of the steps, and for more as it grows.
+                `zoo.models.Seq2SeqBackbone`); if it has `start_for`, its state has
+                room for some of the steps, and is padded with zeros for more.
             source_ids: int `(B, S)`, padded with 0.
             limits: int `(B,)`, the maximum length of each translation, end token
                 included. Default: twice its pieces plus 10, or `min_length` if higher.
@@ -220,7 +220,7 @@ class Search:
     def _room(self, before, steps):
         """The steps that a growing state (caches, tapes) has room for after `before`.
 
-        A step takes as long as its state is wide.
+        It starts small: a step takes longer the wider its state is.
         """
         return min(max(16, 2 * before), steps)
 
@@ -231,8 +231,9 @@ class Search:
         padded = []
 
         def pad(values, wanted):
-            pairs = zip(*map(self.ops.shape, (values, wanted)), strict=True)
-            more = [new - old for old, new in list(pairs)[1:]]
+            old, new = (self.ops.shape(x)[1:] for x in (values, wanted))
+            more = [after - before for before, after in zip(old, new, strict=True)]
+            # In a graph a size may be a tensor.
             if all(isinstance(n, int) and n <= 0 for n in more):
                 return values
             padded.append(self.ops.pad(values, [(0, 0), *((0, n) for n in more)]))

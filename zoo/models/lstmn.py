@@ -39,10 +39,9 @@ class LSTMNEncoderDecoder(Seq2SeqBackbone):
     biases 0, the forget gates' 1. In a stack layer k reads tapes of the encoder's
     layer k. The source carries no end token.
 
-    The decoder's tapes have room: `start(memory)` makes it for 2 S + 50 target
-    positions, `start_for(memory, length)` for as many as are wanted; a step beyond
-    gives NaN. The alignment is the top layer's attention to
-    the source.
+    The decoder's tapes have room for 2 S + 50 target positions from `start(memory)`,
+    for `length` from `start_for(memory, length)`; a step beyond gives NaN. The
+    alignment is the top layer's attention to the source.
 
     Args:
         vocabulary_size: source vocabulary. Paper: 10,000.

@@ -52,7 +52,10 @@ class Seq2SeqBackbone(Backbone):
         raise NotImplementedError
 
     def start_for(self, memory: Tensor, length: int) -> Any:
-        """`start`, with zeros as room for `length` steps in what grows of a state."""
+        """`start` with room for `length` steps, in a model whose state grows.
+
+        A search makes more room by zeros at the end of the state's axes.
+        """
         return self.start(memory)
 
     def step(

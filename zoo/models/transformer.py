@@ -48,10 +48,10 @@ class Transformer(Seq2SeqBackbone):
     214.2M for the big model (`num_layers=6, hidden_dim=1024, ff_dim=4096,
     num_heads=16`); the paper's table 3 says 65M and 213M.
 
-    `step` keeps the keys and values of past positions, for which a state has room:
-    `start(memory)` makes it for 2 S + 50 target positions, `start_for(memory, length)`
-    for as many as are wanted; a step beyond gives NaN. The alignment is the last
-    layer's attention to the source, the mean of its heads.
+    `step` keeps the keys and values of past positions. A state has room for 2 S + 50
+    of them from `start(memory)`, for `length` from `start_for(memory, length)`; a step
+    beyond gives NaN. The alignment is the last layer's attention to the source, the
+    mean of its heads.
 
     Args:
         vocabulary_size: source vocabulary. Paper: about 37,000.

@@ -24,7 +24,8 @@ README_FILE = "README.md"
 
 _PAGE = Path(__file__).with_name("preset_page.md")
 _EXAMPLE = "A dog runs."
-_DATES = ["mul", "zxx"]  # the languages of a preset that reads dates
+# The source's language -> another example; "mul" is of dates.
+_EXAMPLES = {"de": "Ein Hund rennt.", "mul": "Monday, 3 May 1999"}
 # Task -> a model hub's name for it, tags, and the text of the page's example (the Penn
 # Treebank has no capitals).
 KINDS = {
@@ -80,7 +81,7 @@ def readme(card: Card, handle: str | None = None) -> str:
         vars(card),
         front=front,
         handle=handle,
-        example="Monday, 3 May 1999" if card.languages == _DATES else example,
+        example=_EXAMPLES.get(card.languages[0], example),
         size=format_bytes(card.bytes),
         speed_in_words=format_speed(card),
     )

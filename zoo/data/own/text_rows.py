@@ -194,9 +194,12 @@ class Reader:
             chosen = self._choose("the table", list(names), self.columns)
             rows = enumerate(_zipped([data[name] for name in chosen]))
             return Source("the data", rows, _codes(chosen), "row")
-        columns = (data,) if width == 1 else data
-        whole = isinstance(columns, tuple) and len(columns) == width
-        rows = _zipped(columns) if whole else self._checked(data, width)
+        if width == 1:
+            rows = _zipped([data])
+        elif isinstance(data, tuple) and len(data) == width:
+            rows = _zipped(data)
+        else:
+            rows = self._checked(data, width)
         return Source("the data", enumerate(rows), codes, "row")
 
     def _checked(self, data, width):

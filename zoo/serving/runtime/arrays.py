@@ -50,6 +50,7 @@ class Graphs:
     """
 
     def __init__(self, graphs: Mapping[str, Any]) -> None:
+        # A missing one is found here, when it is loaded.
         self.graphs = {name: graphs[name] for name in ("encode", "start", "step")}
 
     def encode(self, source: np.ndarray) -> Arrays:
