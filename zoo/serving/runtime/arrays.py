@@ -109,8 +109,10 @@ def log_sum_exp(values: np.ndarray, axis: int = -1, keepdims: bool = False) -> A
 def map_structure(function: Any, first: Any, *others: Any) -> Any:
     """Applies a function to the leaves of nested tuples, lists and dicts."""
     if isinstance(first, dict):
-        rows = ((key, *(x[key] for x in (first, *others))) for key in first)
-        return {key: map_structure(function, *row) for key, *row in rows}
+        return {
+            key: map_structure(function, x, *(other[key] for other in others))
+            for key, x in first.items()
+        }
     if isinstance(first, (tuple, list)):
         rows = zip(first, *others, strict=True)
         return type(first)(map_structure(function, *row) for row in rows)
