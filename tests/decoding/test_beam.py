@@ -12,7 +12,7 @@ from zoo.decoding import BeamSearch
 from zoo.decoding.beam import top_k
 from zoo.decoding.compiled import label_log_probs
 from zoo.ids import START_ID
-from zoo.models import Luong, LuongTranslator, Transformer
+from zoo.models import LSTMNEncoderDecoder, Luong, LuongTranslator, Transformer
 
 # === With a trained architecture's four methods ===
 
@@ -73,9 +73,16 @@ def test_a_compiled_search_uses_the_weights_of_the_moment(translator):
     np.testing.assert_array_equal(after[1], before[1])
 
 
-def test_a_state_gets_room_as_it_grows():
-    """The scores over grown caches are those of `call`."""
-    model = Transformer(9, num_layers=1, hidden_dim=8, ff_dim=8, num_heads=2)
+@pytest.mark.parametrize(
+    "cls, sizes",
+    [
+        (Transformer, {"ff_dim": 8, "num_heads": 2}),
+        once(LSTMNEncoderDecoder, {"embedding_dim": 4}),
+    ],
+)
+def test_a_state_gets_room_as_it_grows(cls, sizes):
+    """The scores over grown caches, or tapes, are those of `call`."""
+    model = cls(9, num_layers=1, hidden_dim=8, **sizes)
     randomize(model, scale=1.0)
     search = BeamSearch(2, 0.0, n_best=2, min_length=36)
     counts = (2, 3) if keras.backend.backend() == "tensorflow" else (3,)
