@@ -200,7 +200,8 @@ class ShowAttendTell(Seq2SeqBackbone):
         mask = ops.ones(ops.shape(annotations)[:2], dtype="bool")
         keys = self.decoder.cell.attention.project(annotations)
         mean = ops.mean(annotations, axis=1)
-        return Memory(annotations, keys, mask, [self.start_h(mean), self.start_c(mean)])
+        start = [self.start_h(mean), self.start_c(mean)]
+        return Memory(annotations, keys, mask, start)
 
     def start(self, memory: Memory) -> State:
         batch = ops.shape(memory.annotations)[0]

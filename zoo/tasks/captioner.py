@@ -145,7 +145,8 @@ class ShowAttendTellCaptioner(Captioning, Seq2SeqTask, keras_hub.models.Task):
             self.reward,
             self.entropy,
         )
-        self.baseline.assign(0.9 * self.baseline + 0.1 * ops.mean(log_likelihood))
+        mean = ops.mean(log_likelihood)
+        self.baseline.assign(0.9 * self.baseline + 0.1 * mean)
         return total + loss.mean(ops.sum(added), loss.count(weights))
 
     def get_config(self) -> dict[str, Any]:
