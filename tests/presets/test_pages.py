@@ -1,5 +1,6 @@
 """Pages made from cards, and uploads with them."""
 
+import dataclasses
 import json
 import types
 from pathlib import Path
@@ -64,6 +65,15 @@ def test_page_of_a_hub_has_its_own_handle(tmp_path):
     assert 'zoo.load("hf://ada/tiny")' in text
     assert 'print(model.translate("Monday, 3 May 1999"))' in text
     assert text.replace("hf://ada/tiny", "tiny") == readme(card)
+
+
+@pytest.mark.parametrize(
+    "languages, example", [([], "A dog runs."), (["de", "en"], "Ein Hund rennt.")]
+)
+def test_the_example_is_in_the_language_of_the_source(tmp_path, languages, example):
+    card = make_preset(tmp_path, languages=languages)
+    assert f'"{example}"' in readme(card)
+    assert example not in readme(dataclasses.replace(card, task="generate"))
 
 
 def test_malformed_handles_get_no_upload(tmp_path):

@@ -66,6 +66,8 @@ def readme(card: Card, handle: str | None = None) -> str:
     With a handle, `hf://user/name`, it tells how to load the preset from there.
     """
     pipeline, tags, example = KINDS[card.task]
+    if example == _EXAMPLE and card.languages:
+        example = _EXAMPLES.get(card.languages[0], example)
     # "exact de" is the score of a part.
     metrics = [score["metric"].lower().split()[0] for score in card.scores]
     front = {
@@ -81,7 +83,7 @@ def readme(card: Card, handle: str | None = None) -> str:
         vars(card),
         front=front,
         handle=handle,
-        example=_EXAMPLES.get(card.languages[0], example),
+        example=example,
         size=format_bytes(card.bytes),
         speed_in_words=format_speed(card),
     )
