@@ -171,6 +171,24 @@ def test_precision_holds_for_the_run_and_no_longer(calls, tmp_path):
     assert keras.config.dtype_policy().name == around
 
 
+@pytest.mark.parametrize(
+    ("options", "precision", "buckets"),
+    [
+        ((), "mixed_bfloat16", 3),
+        (("--precision", "float32", "--set", "buckets=5"), "float32", 5),
+    ],
+)
+def test_a_translator_trains_otherwise_on_a_gpu(
+    calls, tmp_path, monkeypatch, options, precision, buckets
+):
+    monkeypatch.setattr("zoo.training.recipe.gpus", lambda: ["H200"])
+    for resumed in (["--output"], ["--resume"]):
+        assert calls.start(*options, *resumed, tmp_path) == 0
+    for run in calls.runs:
+        assert (run.arguments.precision, run.settings.buckets) == (precision, buckets)
+    assert calls.runs[0].arguments == calls.runs[1].arguments
+
+
 # === Resuming ===
 
 

@@ -128,26 +128,29 @@ def versions(backend: str) -> dict[str, str | None]:
     return found
 
 
-def machine() -> str:
-    """Returns the GPUs that the backend uses, if any, and the CPU."""
+def gpus() -> list[str]:
+    """Returns the names of the GPUs that the backend uses."""
     import keras
 
     backend = keras.backend.backend()
     if backend == "jax":
         import jax
 
-        gpus = [d.device_kind for d in jax.devices() if d.platform != "cpu"]
-    elif backend == "torch":
+        return [d.device_kind for d in jax.devices() if d.platform != "cpu"]
+    if backend == "torch":
         from torch import cuda
 
-        gpus = [cuda.get_device_name(i) for i in range(cuda.device_count())]
-    else:
-        import tensorflow as tf
+        return [cuda.get_device_name(i) for i in range(cuda.device_count())]
+    import tensorflow as tf
 
-        details = tf.config.experimental.get_device_details
-        devices = tf.config.list_physical_devices("GPU")
-        gpus = [details(device).get("device_name", "GPU") for device in devices]
-    return ", ".join([*gpus, cpu()])
+    details = tf.config.experimental.get_device_details
+    devices = tf.config.list_physical_devices("GPU")
+    return [details(device).get("device_name", "GPU") for device in devices]
+
+
+def machine() -> str:
+    """Returns the GPUs that the backend uses, if any, and the CPU."""
+    return ", ".join([*gpus(), cpu()])
 
 
 def cpu() -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from zoo.checks import integer
 from zoo.files import StrPath, bundled_folder
-from zoo.training.config import only_run_in
+from zoo.training.config import gpus, only_run_in
 from zoo.training.fit import interrupts
 from zoo.training.recipes.arguments import Arguments, parse
 from zoo.training.recipes.choices import ClassArguments
@@ -177,6 +177,7 @@ def run_with(
     try:
         with only_run_in(output) if main else contextlib.nullcontext():
             distribution.wait()
+            arguments = _on_device(arguments, recipe)
             settings, text, start = choose(recipe, arguments, given, distribution)
             keras.config.set_dtype_policy(arguments.precision)
             run = Run(recipe, settings, arguments, distribution, command, text, start)
@@ -186,6 +187,17 @@ def run_with(
             distribution.stop()
     finally:
         keras.config.set_dtype_policy(policy)
+
+
+def _on_device(arguments, recipe):
+    """The arguments with a precision. On a GPU a translator computes in bfloat16, in
+    three shapes, each of which compiles for long, unless the arguments say otherwise.
+    """
+    fast, changes = recipe.several_devices and gpus(), arguments.changes
+    if fast and not any(change.startswith("buckets=") for change in changes):
+        changes = ["buckets=3", *changes]
+    precision = arguments.precision or ("mixed_bfloat16" if fast else "float32")
+    return dataclasses.replace(arguments, precision=precision, changes=changes)
 
 
 # === Recipes by name ===
