@@ -2,8 +2,9 @@
 
     python -m tools.bench.gpu --out FOLDER [--minutes 9]
 
-It needs Keras, KerasHub, SentencePiece, and JAX or torch, or both; TensorFlow is not
-needed. At first all at once, which keeps a dozen cores busy:
+It needs Keras, KerasHub, SentencePiece, and JAX or torch, or both, and transformers for
+one of the peers; TensorFlow is not needed. At first all at once, which keeps a dozen
+cores busy:
 
 - every layer's values and gradients on the GPU, in float32 and in bfloat16, against the
   CPU's in float32;
@@ -13,7 +14,8 @@ Then one after the other:
 
 - training of Luong's model and the Transformer, small and of the papers' sizes: target
   tokens a second, and the share of the peak (`--peak` TFLOP/s: an H100's or H200's
-  989 for dense bfloat16, by NVIDIA's data sheets);
+  989 for dense bfloat16, by NVIDIA's data sheets); beside the papers' sizes plain
+  PyTorch and Hugging Face's Marian (`tools.bench.workers.gpu_peer`);
 - decoding of 1,000 sentences, greedy and with a beam of five; peak memory of each;
 - under torch, losses of training by traced steps beside those of Keras's own.
 
@@ -23,6 +25,7 @@ left, say so there. With --dry everything runs on the CPU at tiny sizes.
 
 import argparse
 import contextlib
+import itertools
 import json
 import os
 import subprocess
@@ -36,6 +39,7 @@ from tools.bench.core import last_object, module, processor, versions
 from tools.markdown import table
 
 READY = "waits for its turn"  # what a part prints when it has warmed up
+PEERS = ("plain", "marian")
 
 
 class Parts:
@@ -104,10 +108,11 @@ class Parts:
         }
         print(f"[{self.left():5.0f} s left] {name}: {said}", flush=True)
 
-    def worker(self, name, backend, *arguments, environment=None, **options):
-        """Starts a part of `tools.bench.workers.gpu`."""
+    def worker(self, name, backend, part, *arguments, environment=None, **options):
+        """Starts a part of `tools.bench.workers.gpu`, or a peer."""
         options = {key.replace("_", "-"): value for key, value in options.items()}
-        command = module("workers.gpu", *arguments, **options)
+        worker = "workers.gpu_peer" if part in PEERS else "workers.gpu"
+        command = module(worker, part, *arguments, **options)
         return self.start(name, command, KERAS_BACKEND=backend, **(environment or {}))
 
 
@@ -178,7 +183,7 @@ def start_timings(parts, backends):
     """Starts all that is timed. Returns {name: process}; each warms up and waits."""
     small, paper = ("dry", "dry") if parts.dry else ("small", "paper")
     batch = {"batch_size": 4, "steps": 2} if parts.dry else {"batch_size": 128}
-    planned = []
+    planned = {}  # name: backend, part, options
     for model, size, precision in [
         ("luong", small, "mixed_bfloat16"),
         ("transformer", small, "mixed_bfloat16"),
@@ -186,22 +191,25 @@ def start_timings(parts, backends):
         ("transformer", paper, "mixed_bfloat16"),
         ("luong", small, "float32"),
     ]:
-        options = {"model": model, "size": size, "precision": precision, **batch}
+        options = {"model": model, "size": size, **batch}
         if (model, size) == ("transformer", "paper"):
             options["batch_size"] = 833  # of 30 tokens: 25,000, as in section 5.1
-        planned.append((f"train/{model}/{size}/{precision}", "train", options))
-    for model in ("luong", "transformer"):
+        name = f"train/{model}/{size}/{precision}"
+        if (size, precision) == (paper, "mixed_bfloat16") and "torch" in backends:
+            for peer in PEERS[:1] if model == "luong" else PEERS:
+                planned[f"{peer}/{name}"] = "torch", peer, options
+        for backend in backends:
+            own = options | {"precision": precision}
+            planned[f"{backend}/{name}"] = backend, "train", own
+    for model, backend in itertools.product(("luong", "transformer"), backends):
         options = {"model": model, "size": small}
-        planned.append((f"decode/{model}/{small}", "decode", options))
-        options = {"model": model, "size": small, "batch_size": batch["batch_size"]}
-        planned.append((f"tracing/{model}", "tracing", options))
+        planned[f"{backend}/decode/{model}/{small}"] = backend, "decode", options
+        if backend == "torch":
+            options = options | {"batch_size": batch["batch_size"]}
+            planned[f"torch/tracing/{model}"] = "torch", "tracing", options
     return {
-        f"{backend}/{name}": parts.worker(
-            f"{backend}/{name}", backend, part, "--turn", **options
-        )
-        for name, part, options in planned
-        for backend in backends
-        if part != "tracing" or backend == "torch"
+        name: parts.worker(name, backend, part, "--turn", **options)
+        for name, (backend, part, options) in planned.items()
     }
 
 
@@ -220,7 +228,10 @@ def take_turns(parts, started, peak):
 
 # === The report ===
 
-TRAINING = ("training", "target tokens/s", "TFLOP/s", "of the peak", "ms plain", "MB")
+TRAINING = (
+    *("training", "target tokens/s", "times the best peer", "TFLOP/s", "of the peak"),
+    *("ms plain", "MB"),
+)
 DECODING = ("decoding", "seconds", "first call")
 LAYERS = ("layers", "the one that differs most, as shares of its largest value")
 
@@ -231,10 +242,14 @@ def report(found):
     for name, result in found.items():
         if "tokens_per_second" in result:
             plain, memory = result.get("plain_step_seconds", 0), result["peak_memory"]
+            rate, (own, _, same) = result["tokens_per_second"], name.partition("/")
+            peers = [found.get(f"{x}/{same}", {}) for x in PEERS]
+            best = max(x.get("tokens_per_second", 0) for x in peers)
             cells = [
-                f"{result['tokens_per_second']:,.0f}",
-                f"{result['teraflops']:.1f}",
-                f"{result['share_of_peak']:.1%}",
+                f"{rate:,.0f}",
+                f"{rate / best:.2f}" if best and own not in PEERS else "",
+                f"{result['teraflops']:.1f}" if "teraflops" in result else "",
+                f"{result['share_of_peak']:.1%}" if "teraflops" in result else "",
                 f"{1e3 * plain:.0f}" if plain > 1e-4 else "",
                 "" if memory is None else f"{memory:,.0f}",
             ]

@@ -52,6 +52,9 @@ def test_the_report_has_what_was_trained_and_decoded():
     trained = {"tokens_per_second": 12345.6, "teraflops": 98.9, "share_of_peak": 0.1}
     trained |= {"peak_memory": None, "plain_step_seconds": 0.0123}
     decoded = {"seconds": {"beam 1": 0.5}, "first": {"beam 1": 7.2}, "device": "H100"}
-    lines = report({"machine": {}, "x": trained, "y": decoded}).splitlines()
-    assert lines[2] == "| x | 12,346 | 98.9 | 10.0% | 12 |  |"
+    peer = {"tokens_per_second": 10000.0, "peak_memory": 2048.0}
+    found = {"machine": {}, "jax/x": trained, "plain/x": peer, "y": decoded}
+    lines = report(found).splitlines()
+    assert lines[2] == "| jax/x | 12,346 | 1.23 | 98.9 | 10.0% | 12 |  |"
+    assert lines[3] == "| plain/x | 10,000 |  |  |  |  | 2,048 |"
     assert lines[-1] == "| y, beam 1 | 0.5000 | 7 |"
