@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pytest
 
-from tools.bench.gpu import Parts, report, worst
+from tools.bench.gpu import Parts, report, start_timings, worst
 
 pytestmark = pytest.mark.backend_free
 
@@ -58,3 +58,22 @@ def test_the_report_has_what_was_trained_and_decoded():
     assert lines[2] == "| jax/x | 12,346 | 1.23 | 98.9 | 10.0% | 12 |  |"
     assert lines[3] == "| plain/x | 10,000 |  |  |  |  | 2,048 |"
     assert lines[-1] == "| y, beam 1 | 0.5000 | 7 |"
+
+
+@pytest.mark.parametrize(("dry", "size"), [(False, "paper"), (True, "dry")])
+def test_peers_train_beside_the_papers_sizes(dry, size):
+    class Plan:
+        def worker(self, name, backend, part, *_, batch_size=None, **options):
+            return backend, part, batch_size
+
+    Plan.dry = dry
+    found = start_timings(Plan(), ["jax", "torch"])
+    ending = f"/{size}/mixed_bfloat16"
+    for model, peers in {
+        "luong": ["plain"],
+        "transformer": ["plain", "marian"],
+    }.items():
+        beside = {x: found[f"{x}/train/{model}{ending}"] for x in ("jax", *peers)}
+        assert [beside[x][:2] for x in peers] == [("torch", x) for x in peers]
+        assert len({batch for *_, batch in beside.values()}) == 1
+    assert sum(part in ("plain", "marian") for _, part, _ in found.values()) == 3
