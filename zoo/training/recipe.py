@@ -190,8 +190,10 @@ def run_with(
 
 
 def _on_device(arguments, recipe):
-    """The arguments with a precision. On a GPU a translator computes in bfloat16, in
-    three shapes, each of which compiles for long, unless the arguments say otherwise.
+    """The arguments, with a precision.
+
+    Unless they say otherwise, a translator on a GPU computes in bfloat16, in three
+    padded shapes, since each of them compiles for long.
     """
     fast, changes = recipe.several_devices and gpus(), arguments.changes
     if fast and not any(change.startswith("buckets=") for change in changes):

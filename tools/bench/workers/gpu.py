@@ -268,7 +268,8 @@ def losses(args, after):
     lengths = rng.integers(2, SHAPES[-1], 12 * args.batch_size)
     rows = [rng.integers(4, sizes["vocabulary_size"], n).tolist() for n in lengths]
     buckets = [(words, words + 1) for words in SHAPES]
-    batches = PairBatches(rows, rows, args.batch_size, seed=1, buckets=buckets)
+    options = {"batch_size": args.batch_size, "seed": 1, "buckets": buckets}
+    batches = PairBatches(rows, rows, **options)
     trained = compile_for_training(model, keras.optimizers.Adam(1e-3))
     trace_steps(trained, after)
     overwrite = keras.callbacks.LambdaCallback(on_epoch_end=overwrite_memory)

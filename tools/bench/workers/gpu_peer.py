@@ -8,7 +8,6 @@ Transformer of Hugging Face's transformers.
 """
 
 import argparse
-import functools
 import json
 
 import torch
@@ -22,7 +21,7 @@ from zoo.layers import sinusoids
 class PlainLuong(nn.Module):
     """Stacked LSTMs, global attention with the general score, input feeding."""
 
-    def __init__(self, compiled, vocabulary_size, num_layers, hidden_dim):
+    def __init__(self, vocabulary_size, num_layers, hidden_dim):
         super().__init__()
         self.source = nn.Embedding(vocabulary_size, hidden_dim)
         self.target = nn.Embedding(vocabulary_size, hidden_dim)
@@ -32,7 +31,6 @@ class PlainLuong(nn.Module):
         self.score = nn.Linear(hidden_dim, hidden_dim, bias=False)
         self.combine = nn.Linear(2 * hidden_dim, hidden_dim, bias=False)
         self.output = nn.Linear(hidden_dim, vocabulary_size)
-        self.compiled_step = compiled(self.step)
 
     def step(self, word, fed, states, memory, keys):
         x, following = torch.cat([word, fed], -1), []
@@ -48,7 +46,7 @@ class PlainLuong(nn.Module):
         keys, states = self.score(memory), list(zip(h, c, strict=True))
         fed, outputs = torch.zeros_like(memory[:, 0]), []
         for word in self.target(target).unbind(1):
-            fed, states = self.compiled_step(word, fed, states, memory, keys)
+            fed, states = self.step(word, fed, states, memory, keys)
             outputs.append(fed)
         return self.output(torch.stack(outputs, 1))
 
@@ -80,27 +78,15 @@ def marian(vocabulary_size, num_layers, hidden_dim, ff_dim, num_heads):
     """Hugging Face's Marian as a function of ids, in its own initial weights."""
     from transformers import MarianConfig, MarianMTModel
 
-    names = "layers", "attention_heads", "ffn_dim"
-    sizes = dict(zip(names, (num_layers, num_heads, ff_dim), strict=True))
-    sides = {
-        f"{side}_{k}": v for side in ("encoder", "decoder") for k, v in sizes.items()
-    }
-    off = dict.fromkeys(("dropout", "attention_dropout", "activation_dropout"), 0.0)
-    config = MarianConfig(
-        vocab_size=vocabulary_size,
-        d_model=hidden_dim,
-        activation_function="relu",
-        pad_token_id=0,
-        decoder_start_token_id=0,
-        **sides,
-        **off,
-    )
-
     class Marian(MarianMTModel):
         def forward(self, source, target):
             return super().forward(source, decoder_input_ids=target).logits
 
-    return Marian(config)
+    sizes = {"layers": num_layers, "attention_heads": num_heads, "ffn_dim": ff_dim}
+    options = {f"{x}_{k}": v for x in ("encoder", "decoder") for k, v in sizes.items()}
+    options |= {"vocab_size": vocabulary_size, "d_model": hidden_dim}
+    options |= {"activation_function": "relu", "dropout": 0.0}
+    return Marian(MarianConfig(**options, pad_token_id=0, decoder_start_token_id=0))
 
 
 def main(argv=None):
@@ -115,15 +101,14 @@ def main(argv=None):
     torch.manual_seed(1)
     place = "cuda" if torch.cuda.is_available() else "cpu"
     # A dry run needs no C++ compiler.
-    backend = "eager" if args.size == "dry" else "inductor"
-    compiled = functools.partial(torch.compile, backend=backend)
-    sizes = SIZES[args.model][args.size]
+    options = {"backend": "eager"} if args.size == "dry" else {}
+    sizes, plain = SIZES[args.model][args.size], args.peer == "plain"
     if args.model == "luong":
-        model = run = PlainLuong(compiled, **sizes).to(place)
+        model = run = PlainLuong(**sizes).to(place)
+        model.step = torch.compile(model.step, **options)
     else:
-        make = PlainTransformer if args.peer == "plain" else marian
-        model = make(**sizes).to(place)
-        run = compiled(model)
+        model = (PlainTransformer if plain else marian)(**sizes).to(place)
+        run = torch.compile(model, **options)
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
     shape = args.batch_size, LENGTH + 1
     words = torch.randint(4, sizes["vocabulary_size"], shape, device=place)
@@ -146,7 +131,7 @@ def main(argv=None):
     tokens = args.steps * words.numel()
     found = {
         "tokens_per_second": tokens / min(seconds),
-        "versions": versions("torch", *["transformers"] * (args.peer == "marian")),
+        "versions": versions("torch", *[] if plain else ["transformers"]),
         "device": device(),
         **memory(),
     }
