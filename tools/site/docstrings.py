@@ -14,6 +14,10 @@ from sphinx.util.docstrings import prepare_docstring
 from sphinx.util.docutils import SphinxDirective
 
 _FENCE = re.compile(r" *```(\w*)$")
+# A fence with its blank lines, or lines up to a blank one or a fence.
+_BLOCK = re.compile(
+    r"^ *```\w*\n(?:.*\n)*? *```$|(?:^(?! *```\w*$).*\S.*\n?)+", re.MULTILINE
+)
 _CODE_SPAN = re.compile(r"(`[^`]+`)")
 _RETURNS = re.compile(r"^( *)(?:Returns|Yields):$", re.MULTILINE)
 _SECTION = re.compile(r"(Args|Call arguments.*|Returns|Raises|Example):$")
@@ -70,7 +74,8 @@ def convert(lines):
     output = []
     base = 0  # indentation of the last line of text
     in_code = False  # whether the block before was indented code
-    for block in _blocks(lines):
+    for text in _BLOCK.findall("\n".join(lines)):
+        block = text.splitlines()
         indent = _indent(block[0])
         margin = " " * indent
         if fence := _FENCE.match(block[0]):
@@ -88,26 +93,6 @@ def convert(lines):
             continue
         output.append("")
     return output
-
-
-def _blocks(lines):
-    """Yields what blank lines or fences divide, a fence with its blank lines."""
-    block, fenced = [], False
-    for line in lines:
-        if _FENCE.match(line) and not fenced:
-            if block:
-                yield block
-            block, fenced = [line], True
-        elif fenced and line.strip() == "```":
-            yield [*block, line]
-            block, fenced = [], False
-        elif line.strip() or fenced:
-            block.append(line)
-        elif block:
-            yield block
-            block = []
-    if block:
-        yield block
 
 
 def _parts(block):

@@ -2,13 +2,11 @@
 
 import math
 
-from tools.site.drawings.pen import Drawing
+from tools.site.drawings.pen import drawing
 
 
-def bahdanau():
-    d = Drawing(
-        "RNNsearch: the decoder's previous state weighs the annotations", 680, 380
-    )
+@drawing("RNNsearch: the decoder's previous state weighs the annotations", 680, 380)
+def bahdanau(d):
     xs = [80, 170, 260, 350]
     words = d.row(xs, 350, [f"x_{t}" for t in range(1, 5)], "input")
     notes = d.row(xs, 280, [f"h_{t}" for t in range(1, 5)], "memory")
@@ -39,13 +37,11 @@ def bahdanau():
         330,
         "e_{ij} = v_a · tanh(s_{i-1} W_a + h_j U_a)\nasked before the step, "
         "with s_{i-1}\ny_i reads y_{i-1} and c_i too",
-        anchor="middle",
     )
-    return d
 
 
-def luong_global():
-    d = Drawing("Luong's global attention: asked after the step, with h_t", 680, 330)
+@drawing("Luong's global attention: asked after the step, with h_t", 680, 330)
+def luong_global(d):
     xs = [80, 160, 240, 320]
     source = d.row(xs, 290, [f"x_{t}" for t in range(1, 5)], "input")
     states = d.row(xs, 220, [f"h̄_{t}" for t in range(1, 5)], "memory")
@@ -70,11 +66,10 @@ def luong_global():
     d.text(320, 60, "c_t")
     y = d.box(520, 35, "y_t", "output")
     d.arrow(tilde, y)
-    return d
 
 
-def luong_local():
-    d = Drawing("Local attention: a window of 2D + 1 words around p_t", 700, 340)
+@drawing("Local attention: a window of 2D + 1 words around p_t", 700, 340)
+def luong_local(d):
     xs = [60 + 56 * n for n in range(11)]
     for top, centre, name in ((16, 4, "local-m: p_t = t"), (136, 5.6, "local-p")):
         row = top + (90 if top < 100 else 140)
@@ -96,11 +91,10 @@ def luong_local():
             d.text(xs[whole], row - 64, "p_t")
         d.words(36, top + 6, name, anchor="start")
     d.words(60 + 56 * 5, 322, "dashed: p_t, rounded down, and D = 2 words to each side")
-    return d
 
 
-def input_feeding():
-    d = Drawing("Input feeding: the attentional vector enters the next step", 560, 320)
+@drawing("Input feeding: the attentional vector enters the next step", 560, 320)
+def input_feeding(d):
     columns = []
     for x, t, before in ((150, "t", "t-1"), (400, "t+1", "t")):
         word = d.box(x - 45, 285, f"y_{{{before}}}", "input")
@@ -121,13 +115,10 @@ def input_feeding():
     d.words(66, 125, "[c_t; h_t]", anchor="end")
     d.text(62, 190, "h_{t-1}", size=13)
     d.arrow((40, 205), h)
-    return d
 
 
-def lstmn():
-    d = Drawing(
-        "The LSTMN: two tapes of past states, and attention over them", 640, 330
-    )
+@drawing("The LSTMN: two tapes of past states, and attention over them", 640, 330)
+def lstmn(d):
     xs = [110, 185, 260, 335]
     c = d.row(xs, 70, ["c_0", "c_1", "…", "c_{t-1}"], "memory")
     h = d.row(xs, 130, ["h_0", "h_1", "…", "h_{t-1}"], "memory")
@@ -148,13 +139,10 @@ def lstmn():
     d.arrow((311, 290), (560, 290), cell)
     d.arrow((560, 175), (560, 30), (335, 30), (335, 53))
     d.words(470, 20, "h_t and c_t join the tapes")
-    return d
 
 
-def show_attend_tell():
-    d = Drawing(
-        "Show, attend and tell: attention over the places of an image", 680, 290
-    )
+@drawing("Show, attend and tell: attention over the places of an image", 680, 290)
+def show_attend_tell(d):
     d.frame(30, 60, 160, 160, "image")
     for row in range(4):
         for column in range(4):
@@ -177,11 +165,10 @@ def show_attend_tell():
     d.chain(*cells)
     d.arrow((420, 187), (420, 215), (318, 215), (304, 158), kind="attend")
     d.words(372, 204, "h_{t-1} asks")
-    return d
 
 
-def transformer():
-    d = Drawing("The Transformer: a stack of encoder and of decoder blocks", 620, 500)
+@drawing("The Transformer: a stack of encoder and of decoder blocks", 620, 500)
+def transformer(d):
 
     def block(x, side, y, parts):
         nodes = [
@@ -211,11 +198,10 @@ def transformer():
     softmax = d.box(460, 100, "softmax(x Eᵀ)", "output", 150)
     d.chain(right[-1], softmax, d.box(460, 35, "next word", "output", 100))
     d.words(160, 35, "dashed: residual connections,\nwith a layer norm at each")
-    return d
 
 
-def multi_head():
-    d = Drawing("Multi-head attention: h scaled dot products side by side", 620, 380)
+@drawing("Multi-head attention: h scaled dot products side by side", 620, 380)
+def multi_head(d):
     for x, name in ((150, "Q"), (310, "K"), (470, "V")):
         word = d.box(x, 345, name, "input")
         cut = d.box(x, 280, f"× W^{name}", "state", 80)
@@ -229,11 +215,10 @@ def multi_head():
     join = d.box(310, 115, "[head_1; …; head_h]", "memory", 220)
     output = d.box(310, 45, "× W^O", "output", 90)
     d.chain((310, 164), join, output, (310, 6))
-    return d
 
 
-def query_key_value():
-    d = Drawing("Query, keys and values: the view that holds every attention", 640, 240)
+@drawing("Query, keys and values: the view that holds every attention", 640, 240)
+def query_key_value(d):
     query = d.box(80, 190, "query", "state", 80)
     keys = d.row([220, 300, 380], 190, ["k_1", "k_2", "k_3"], "memory")
     values = d.row([220, 300, 380], 60, ["v_1", "v_2", "v_3"], "memory")
@@ -247,11 +232,10 @@ def query_key_value():
     d.words(80, 225, "what is asked")
     d.words(300, 225, "what is compared")
     d.words(300, 28, "what is taken")
-    return d
 
 
-def attention_slots():
-    d = Drawing("One attention, six slots: what each paper fills in", 700, 300)
+@drawing("One attention, six slots: what each paper fills in", 700, 300)
+def attention_slots(d):
     query = d.box(78, 130, "query q", "state", 90)
     keys = d.box(78, 215, "keys k_s", "memory", 90)
     values = d.box(420, 240, "values v_s", "memory", 100)
@@ -275,4 +259,3 @@ def attention_slots():
     d.words(
         350, 30, "c = Σ a_s v_s with a = normalise(score(q, k_s)) inside the window"
     )
-    return d

@@ -18,6 +18,7 @@ KINDS = {
     "gate": ("#fbe0e3", "#b8404f", "#57212a", "#e68a96"),
 }
 SIZE = 15
+DRAWINGS = {}  # name -> its `Drawing`
 _MARK = re.compile(r"([_^])(?:\{([^}]*)\}|(.))")
 
 
@@ -34,11 +35,9 @@ class Node(NamedTuple):
         """Where the line from the centre to (x, y) leaves the node."""
         dx, dy = x - self.x, y - self.y
         if self.round:
-            length = math.hypot(dx, dy) or 1
-            return self.x + dx / length * self.width / 2, (
-                self.y + dy / length * self.height / 2
-            )
-        scale = max(2 * abs(dx) / self.width, 2 * abs(dy) / self.height, 1e-9)
+            scale = 2 * math.hypot(dx, dy) / self.width or 1
+        else:
+            scale = max(2 * abs(dx) / self.width, 2 * abs(dy) / self.height, 1e-9)
         return self.x + dx / scale, self.y + dy / scale
 
 
@@ -68,9 +67,8 @@ class Drawing:
 
     def circle(self, x, y, text, kind="attention", size=26):
         """A circle around (x, y), for an operation; returns its `Node`."""
-        radius = size / 2
         self._parts.append(
-            f'<circle class="{kind}" cx="{x:g}" cy="{y:g}" r="{radius}"/>'
+            f'<circle class="{kind}" cx="{x:g}" cy="{y:g}" r="{size / 2}"/>'
         )
         self.text(x, y, text)
         return Node(x, y, size, size, True)
@@ -90,12 +88,11 @@ class Drawing:
             "</text>"
         )
 
-    def words(self, x, y, text, *, size=13, anchor="middle"):
+    def words(self, x, y, text, *, anchor="middle"):
         """Words, a line for each of the text's."""
+        style = {"size": 13, "anchor": anchor, "kind": "words"}
         for number, line in enumerate(text.split("\n")):
-            self.text(
-                x, y + number * size * 1.3, line, size=size, anchor=anchor, kind="words"
-            )
+            self.text(x, y + number * 13 * 1.3, line, **style)
 
     def arrow(self, *points, kind="flow", head=True):
         """An arrow through nodes and (x, y) points; its ends are cut at nodes' edges.
@@ -145,6 +142,18 @@ class Drawing:
                 "</svg>\n",
             ]
         )
+
+
+def drawing(title, width, height):
+    """Keeps what a function draws on a `Drawing` in `DRAWINGS`, by the function's name;
+    see `Drawing` for the arguments."""
+
+    def draw(function):
+        picture = DRAWINGS[function.__name__] = Drawing(title, width, height)
+        function(picture)
+        return function
+
+    return draw
 
 
 def _formula(text, size):

@@ -1,10 +1,10 @@
 """Drawings of recurrent nets and of models with one vector between two of them."""
 
-from tools.site.drawings.pen import Drawing
+from tools.site.drawings.pen import drawing
 
 
-def birnn():
-    d = Drawing("A bidirectional RNN, unfolded over four steps", 640, 300)
+@drawing("A bidirectional RNN, unfolded over four steps", 640, 300)
+def birnn(d):
     xs = [140, 260, 380, 500]
     inputs = d.row(xs, 260, [f"x_{t}" for t in range(1, 5)], "input")
     ahead = d.row([x - 22 for x in xs], 185, [f"→h_{t}" for t in range(1, 5)])
@@ -19,25 +19,19 @@ def birnn():
     d.chain((600, 110), *back[::-1])
     d.words(48, 150, "reads\nforwards")
     d.words(598, 76, "reads\nbackwards")
-    return d
 
 
-def lstm():
-    d = Drawing("The LSTM cell: a state that is added to, and three gates", 640, 330)
+@drawing("The LSTM cell: a state that is added to, and three gates", 640, 330)
+def lstm(d):
     d.frame(90, 30, 460, 250, "LSTM cell, step t")
     before, after = (40, 75), (610, 75)
     forget, add = d.circle(190, 75, "×", "gate"), d.circle(330, 75, "+", "gate")
     d.chain(before, forget, add, after)
     d.text(40, 56, "c_{t-1}")
     d.text(604, 56, "c_t")
-    f, i, c, o = d.row(
-        [190, 290, 370, 450],
-        200,
-        ["f_t\nσ", "i_t\nσ", "ĉ_t\ntanh", "o_t\nσ"],
-        "gate",
-        width=52,
-        height=46,
-    )
+    gates = ["f_t\nσ", "i_t\nσ", "ĉ_t\ntanh", "o_t\nσ"]
+    size = {"width": 52, "height": 46}
+    f, i, c, o = d.row([190, 290, 370, 450], 200, gates, "gate", **size)
     new = d.circle(330, 130, "×", "gate")
     d.text(480, 120, "tanh")
     out = d.circle(510, 165, "×", "gate")
@@ -54,13 +48,10 @@ def lstm():
     x = d.box(130, 305, "x_t", "input")
     d.arrow(x, (130, 255))
     d.words(330, 305, "each gate reads [h_{t-1}; x_t]")
-    return d
 
 
-def gru():
-    d = Drawing(
-        "The gated unit of Cho et al.: a reset gate and an update gate", 640, 315
-    )
+@drawing("The gated unit of Cho et al.: a reset gate and an update gate", 640, 315)
+def gru(d):
     d.frame(90, 30, 460, 230, "GRU, step t")
     d.arrow((40, 75), (300, 75), head=False)
     d.text(40, 56, "h_{t-1}")
@@ -83,11 +74,10 @@ def gru():
     d.arrow((290, 245), (430, 245), z)
     d.words(330, 280, "both gates read x_t and h_{t-1}", anchor="start")
     d.words(330, 298, "h_t = z_t h_{t-1} + (1 - z_t) h̃_t", anchor="start")
-    return d
 
 
-def encoder_decoder():
-    d = Drawing("RNN encoder–decoder: one vector c at every step", 680, 270)
+@drawing("RNN encoder–decoder: one vector c at every step", 680, 270)
+def encoder_decoder(d):
     source = d.row([70, 150, 230], 235, ["x_1", "x_2", "x_3"], "input")
     states = d.row([70, 150, 230], 160, ["h_1", "h_2", "h_3"])
     c = d.box(320, 160, "c", "memory", 44, 44)
@@ -104,15 +94,12 @@ def encoder_decoder():
     d.chain(*decoder)
     d.arrows(words[:2], decoder[1:], kind="faint")
     d.words(440, 248, "c: the summary of the whole source")
-    return d
 
 
-def seq2seq():
-    d = Drawing(
-        "seq2seq: the source is read backwards, its last state starts the decoder",
-        720,
-        270,
-    )
+@drawing(
+    "seq2seq: the source is read backwards, its last state starts the decoder", 720, 270
+)
+def seq2seq(d):
     xs = [60, 140, 220]
     source = d.row(xs, 235, ["x_3", "x_2", "x_1"], "input")
     ys = [340, 430, 520, 610]
@@ -130,11 +117,10 @@ def seq2seq():
     d.frame(256, 78, 46, 116)
     d.words(262, 46, "v: last states\nof all layers")
     d.words(140, 262, "the source, backwards")
-    return d
 
 
-def beam_search():
-    d = Drawing("Beam search with two places: nodes that leave it are grey", 680, 250)
+@drawing("Beam search with two places: nodes that leave it are grey", 680, 250)
+def beam_search(d):
     size = {"width": 78, "height": 40}
     start = d.box(60, 120, "start\n0.0", "state", **size)
     columns = [
@@ -151,13 +137,11 @@ def beam_search():
         lost = d.box(x, 195, texts[2], "input", **size)
         d.arrow(last[above[2]], lost, kind="faint")
         for k in range(2):
-            d.arrow(
-                last[above[k]], kept[k], kind="attend" if k == best[column] else "flow"
-            )
+            kind = "attend" if k == best[column] else "flow"
+            d.arrow(last[above[k]], kept[k], kind=kind)
         last = kept
     d.words(
         340,
         238,
         "the last word and the total log-probability; orange: what greedy misses",
     )
-    return d
