@@ -1,12 +1,12 @@
 """Parts that benchmarks share: timing, processes, the load (Linux), arguments."""
 
 import argparse
+import functools
 import importlib.metadata
 import json
 import os
 import platform
 import re
-import statistics
 import subprocess
 import sys
 import time
@@ -35,26 +35,10 @@ def repeated(call, runs):
     """Calls a function once, which compiles, and then `runs` times.
 
     Returns:
-        (the last result, seconds of the first call, list of those of the others).
+        (the first result, seconds of the first call, list of those of the others).
     """
     result, first = timed(call)
-    seconds = []
-    for _ in range(runs):
-        result, taken = timed(call)
-        seconds.append(taken)
-    return result, first, seconds
-
-
-def summary(values):
-    """Median, least and most of some rates; None without any."""
-    if not values:
-        return None
-    return {
-        "median": statistics.median(values),
-        "least": min(values),
-        "most": max(values),
-        "windows": len(values),
-    }
+    return result, first, [timed(call)[1] for _ in range(runs)]
 
 
 # === Processes ===
@@ -133,15 +117,15 @@ class Bench:
         """Runs a command with variables of its own, and meters it.
 
         Returns:
-            (what `read` finds in its output, what `Meter` found). Where it fails, which
-            is printed, (None, the error's message).
+            (what `read` finds in its output, the load by `metered`). Where it fails,
+            which is printed, (None, the error's message).
         """
         log = self.work / "logs" / f"{re.sub('[ /:]+', '-', name)}.log"
         environment = {**self.environment, **environment}
         try:
-            with Meter() as meter:
-                output = execute(command, environment, log, self.cores)
-            return read(output), meter.found
+            run = functools.partial(execute, command, environment, log, self.cores)
+            output, load = metered(run)
+            return read(output), load
         except (RuntimeError, ValueError, OSError) as error:
             print(f"{name} failed: {error}", file=sys.stderr, flush=True)
             return None, str(error)
@@ -150,28 +134,21 @@ class Bench:
 # === The machine ===
 
 
-class Meter:
-    """CPU used by this process's children and by everything else, in cores."""
+def metered(call):
+    """Calls a function. Returns (its result, seconds and the CPU used meanwhile by this
+    process with its children and by everything else, in cores)."""
+    began = _used()
+    result = call()
+    wall, own, busy, steal = (b - a for a, b in zip(began, _used(), strict=True))
+    load = {"seconds": wall, "own_cores": own / wall}
+    load["other_cores"] = max(0.0, busy - own) / wall
+    return result, {**load, "stolen_cores": steal / wall}
 
-    def __enter__(self):
-        self.began = self._now()
-        return self
 
-    def __exit__(self, *error):
-        wall, own, busy, steal = (
-            b - a for a, b in zip(self.began, self._now(), strict=True)
-        )
-        self.found = {"seconds": wall, "own_cores": own / wall}
-        self.found["other_cores"] = max(0.0, busy - own) / wall
-        self.found["stolen_cores"] = steal / wall
-
-    @staticmethod
-    def _now():
-        t = os.times()
-        own = t.user + t.system + t.children_user + t.children_system
-        with open("/proc/stat") as file:
-            busy, steal = processor_times(file.readline())
-        return time.monotonic(), own, busy, steal
+def _used():
+    own = sum(os.times()[:4])  # user's and system's, those of children too
+    with open("/proc/stat") as file:
+        return time.monotonic(), own, *processor_times(file.readline())
 
 
 def processor_times(line, ticks=None):

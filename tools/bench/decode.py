@@ -19,6 +19,7 @@ of everything, in one process after another.
 """
 
 import argparse
+import itertools
 import json
 import statistics
 import subprocess
@@ -26,15 +27,7 @@ import sys
 from pathlib import Path
 
 from tools.bench import peers
-from tools.bench.core import (
-    Bench,
-    add_names,
-    counts,
-    execute,
-    module,
-    note,
-    processor,
-)
+from tools.bench.core import Bench, add_names, counts, execute, module, note, processor
 from tools.bench.data import write_data, write_test
 from tools.markdown import table
 from zoo.backend import BACKENDS
@@ -61,12 +54,10 @@ def systems(args, bench):
             command = module("workers.decode", model, data=data, threads=args.threads)
             yield title, "ONNX", {}, command
             continue
-        for backend in args.backends:
-            for precision in args.precisions:
-                command = module("workers.decode", model, data=data)
-                environment = {"KERAS_BACKEND": backend}
-                command.append(f"--precision={precision}")
-                yield title, f"zoo {backend} {precision}", environment, command
+        for backend, precision in itertools.product(args.backends, args.precisions):
+            command = module("workers.decode", model, data=data, precision=precision)
+            name, environment = f"zoo {backend} {precision}", {"KERAS_BACKEND": backend}
+            yield title, name, environment, command
     # CTranslate2's converter reads a checkpoint of OpenNMT-py.
     environment = {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}
     for name in args.peers:

@@ -18,20 +18,13 @@ import argparse
 import itertools
 import json
 import signal
+import statistics
 import subprocess
 import sys
 from pathlib import Path
 
 from tools.bench import peers
-from tools.bench.core import (
-    Bench,
-    add_names,
-    last_object,
-    module,
-    note,
-    processor,
-    summary,
-)
+from tools.bench.core import Bench, add_names, last_object, module, note, processor
 from tools.bench.data import write_data
 from tools.markdown import table
 from zoo.backend import BACKENDS
@@ -39,6 +32,7 @@ from zoo.cli.common import count
 
 # On a CPU only PyTorch multiplies faster in bfloat16.
 SYSTEMS = (*BACKENDS, "torch-bfloat16")
+MODELS = ("luong", "bahdanau", "transformer")
 
 
 class Measurements:
@@ -58,38 +52,35 @@ class Measurements:
         self.details, self.runs = {}, []
 
     def train(self, name):
-        windows, load = self._peer(name) if name in peers.PEERS else self._zoo(name)
-        if windows:
-            self.rates[name] += windows
-            text = " ".join(f"{rate:,.0f}" for rate in windows)
-            seconds = f"({load['seconds']:.0f} s){note(load)}"
-            print(f"{name:20} {text}  {seconds}", flush=True)
+        run = self._peer(name) if name in peers.PEERS else self._zoo(name)
+        found, load = self.bench.measure(name, *run)
+        if found is None:
+            self.runs.append({"system": name, "error": load})
+            return
+        self.runs.append({"system": name, **load})
+        windows = found.pop("windows")
+        self.details[name] = found
+        self.rates[name] += windows
+        text = " ".join(f"{rate:,.0f}" for rate in windows)
+        print(f"{name:20} {text}  ({load['seconds']:.0f} s){note(load)}", flush=True)
+
+    # Each returns the command, its environment, and what reads its output.
 
     def _zoo(self, name):
         backend, _, half = name.removeprefix("zoo ").partition("-")
         options = {x: getattr(self.args, x) for x in ("model", "steps", "windows")}
         options["precision"] = f"mixed_{half}" if half else "float32"
         command = module("workers.train", data=self.bench.work / "data", **options)
-        environment = {"KERAS_BACKEND": backend}
-        found, load = self._run(name, command, environment)
-        if found:
-            self.details[name] = found
-        return found and found.pop("windows"), load
+        return command, {"KERAS_BACKEND": backend}, last_object
 
     def _peer(self, name):
         work, window = self.bench.work, self.args.steps
-        steps = (self.args.windows + 1) * window
-        command = peers.prepare(name, name, work, steps, window)
-        found, load = self._run(name, command, {}, peers.rates)
-        if found:
-            self.details[name] = {"versions": peers.versions(work)}
-        return found and found[1:], load
 
-    def _run(self, name, command, environment, read=last_object):
-        found, load = self.bench.measure(name, command, environment, read)
-        more = {"error": load} if found is None else load
-        self.runs.append({"system": name, **more})
-        return found, load
+        def read(log):
+            return {"windows": peers.rates(log)[1:], "versions": peers.versions(work)}
+
+        steps = (self.args.windows + 1) * window
+        return peers.prepare(name, name, work, steps, window), {}, read
 
 
 def rate_table(rates):
@@ -98,17 +89,17 @@ def rate_table(rates):
     Args:
         rates: dict of system -> list of target tokens per second.
     """
-    found = {name: summary(values) for name, values in rates.items()}
-    others = {x: found[x]["median"] for x in peers.PEERS if found.get(x)}
+    others = {x: statistics.median(rates[x]) for x in peers.PEERS if rates.get(x)}
     heads = ["system", "target tokens/s", "spread", *(f"/ {name}" for name in others)]
     rows = []
-    for name, own in found.items():
-        if own is None:
+    for name, found in rates.items():
+        if not found:
             rows.append([name, "failed"] + [""] * (len(heads) - 2))
             continue
-        spread = f"{own['least']:,.0f} – {own['most']:,.0f}"
-        ratios = [f"{own['median'] / other:.2f}" for other in others.values()]
-        rows.append([name, f"{own['median']:,.0f}", spread, *ratios])
+        median = statistics.median(found)
+        spread = f"{min(found):,.0f} – {max(found):,.0f}"
+        ratios = [f"{median / other:.2f}" for other in others.values()]
+        rows.append([name, f"{median:,.0f}", spread, *ratios])
     return table(heads, rows)
 
 
@@ -127,8 +118,7 @@ def parse(argv):
     parser.add_argument("--work", type=Path, required=True, help=text)
     add_names(parser, "--backends", SYSTEMS, "of zoo; or none")
     add_names(parser, "--peers", peers.PEERS, "or none")
-    models = ("luong", "bahdanau", "transformer")
-    parser.add_argument("--model", choices=models, default="luong", help="zoo's")
+    parser.add_argument("--model", choices=MODELS, default="luong", help="zoo's")
     parser.add_argument("--rounds", type=count, default=2, help="runs of each system")
     parser.add_argument("--windows", type=count, default=3, help="timed in each run")
     parser.add_argument("--steps", type=count, default=100, help="of a window")

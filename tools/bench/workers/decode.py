@@ -22,30 +22,22 @@ def untrained(args, lines):
     """Returns a function that translates lines of words."""
     import keras
 
-    from tools.bench.workers.train import FIRST_WORD_ID, UNKNOWN_ID, make_model
+    from tools.bench.workers import train
     from zoo.decoding import BeamSearch, search_ids
 
     keras.utils.set_random_seed(1)
-    words = [
-        (args.data / f"vocabulary.{side}").read_text("utf-8").split()
-        for side in ("source", "target")
-    ]
-    sizes = [FIRST_WORD_ID + len(side) for side in words]
-    model = make_model(args.model, *sizes, dtype=args.dtype)
+    known, written = train.read_vocabularies(args.data)
+    model = train.make_model(args.model, known, written, args.dtype)
     if args.precision == "int8":
         model.quantize("int8")
-    source_ids = {word: FIRST_WORD_ID + place for place, word in enumerate(words[0])}
-    target_words = [""] * FIRST_WORD_ID + words[1]
+    words = dict(zip(written.values(), written, strict=True))
     # The end token, which must follow the last word, is a step of its own.
     search = BeamSearch(args.beam, min_length=args.length + 1)
 
     def translate():
-        sources = [
-            [source_ids.get(word, UNKNOWN_ID) for word in line.split()]
-            for line in lines
-        ]
+        sources = train.to_ids(lines, known)
         found = search_ids(model, sources, search, args.length + 1, args.batch)
-        return [[target_words[i] for i in best[0][0]] for best in found]
+        return [[words.get(i, "") for i in best[0][0]] for best in found]
 
     return translate
 

@@ -61,8 +61,7 @@ def ctranslate2(args):
         # The checkpoint is our own; newer versions want to be told so.
         asked = "unsafe_deserialization" in inspect.signature(make).parameters
         options = {"unsafe_deserialization": True} if asked else {}
-        converter = make(checkpoint, **options)
-        converter.convert(str(folder), quantization=args.precision)
+        make(checkpoint, **options).convert(str(folder), quantization=args.precision)
     # What was fastest on two cores: in int8 threads of one batch wait for each other.
     cores = len(os.sched_getaffinity(0))
     batches, threads = (cores, 1) if args.precision == "int8" else (1, cores)
@@ -93,10 +92,7 @@ def newest(files):
     return max(files, key=lambda path: path.stat().st_mtime)
 
 
-PEERS = {
-    "opennmt-py": opennmt_py,
-    "ctranslate2": ctranslate2,
-}
+PEERS = {"opennmt-py": opennmt_py, "ctranslate2": ctranslate2}
 
 
 def main(argv=None):

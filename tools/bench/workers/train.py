@@ -9,6 +9,7 @@ The last line printed is a JSON object; FOLDER is what `tools/bench/data.py` wro
 """
 
 import argparse
+import collections
 import contextlib
 import json
 import tempfile
@@ -42,23 +43,21 @@ SETTLING_STEPS = 20  # of the timed run, left out
 
 
 class WarmUp(keras.utils.PyDataset):
-    """The first batches of each shape, in their order: all that has to be compiled."""
+    """The first two batches of each shape, in their order: what has to be compiled."""
 
-    def __init__(self, batches, each=2):
+    def __init__(self, batches):
         super().__init__()
-        self.batches, self.chosen, counts = batches, [], {}
-        for index in range(len(batches)):
-            x, labels, _ = batches[index]
-            shape = (x["source_ids"].shape, labels.shape)
-            counts[shape] = counts.get(shape, 0) + 1
-            if counts[shape] <= each:
-                self.chosen.append(index)
+        self.chosen, counts = [], collections.Counter()
+        for x, labels, weights in map(batches.__getitem__, range(len(batches))):
+            counts[shape := (x["source_ids"].shape, labels.shape)] += 1
+            if counts[shape] <= 2:
+                self.chosen.append((x, labels, weights))
 
     def __len__(self):
         return len(self.chosen)
 
     def __getitem__(self, index):
-        return self.batches[self.chosen[index]]
+        return self.chosen[index]
 
 
 class Done(Exception):
@@ -91,70 +90,59 @@ class Clock(keras.callbacks.Callback):
         logs["val_bleu"] = 0.0  # what the checkpoint asks for; nothing is translated
 
 
-def read_ids(folder, language, words=None):
-    """A side of the data as lists of ids."""
-    known = {
-        word: FIRST_WORD_ID + place
-        for place, word in enumerate(
-            (folder / f"vocabulary.{language}").read_text("utf-8").split("\n")
-        )
-        if word
-    }
-    with open(folder / f"train.{language}", encoding="utf-8") as file:
-        ids = [[known.get(w, UNKNOWN_ID) for w in line.split()] for line in file]
-    return ids, FIRST_WORD_ID + len(known)
+def read_vocabularies(folder):
+    """The ids of the words of each side of the data."""
+    for side in ("source", "target"):
+        words = (folder / f"vocabulary.{side}").read_text("utf-8").split()
+        yield {word: place for place, word in enumerate(words, FIRST_WORD_ID)}
 
 
-def make_model(name, source_size, target_size, cells=256, dtype=None):
-    """A model of the reference's size, with nothing trained.
+def to_ids(lines, known):
+    """Lines of words as lists of ids."""
+    return [[known.get(word, UNKNOWN_ID) for word in line.split()] for line in lines]
+
+
+def make_model(name, sources, targets, dtype):
+    """A model of the reference's size for two vocabularies, with nothing trained.
 
     Bahdanau's has twice the encoder, 256 units each way; the Transformer has three
     pre-norm layers of four heads, and feed-forward layers four times as wide.
     """
     sizes = {
-        "vocabulary_size": source_size,
-        "target_vocabulary_size": target_size,
-        "hidden_dim": cells,
+        "vocabulary_size": FIRST_WORD_ID + len(sources),
+        "target_vocabulary_size": FIRST_WORD_ID + len(targets),
+        "hidden_dim": 256,
         "dropout": 0.0,
         "dtype": dtype,
     }
     if name == "transformer":
-        layers = {"num_layers": 3, "num_heads": 4, "ff_dim": 4 * cells, "norm": "pre"}
-        return TransformerTranslator(
-            Transformer(**sizes, **layers, tie_embeddings=None)
-        )
-    sizes["embedding_dim"] = cells
+        layers = {"num_layers": 3, "num_heads": 4, "ff_dim": 1024, "norm": "pre"}
+        backbone = Transformer(**sizes, **layers, tie_embeddings=None)
+        return TransformerTranslator(backbone)
+    sizes["embedding_dim"] = 256
     if name == "bahdanau":
         return BahdanauTranslator(Bahdanau(**sizes, attention_dim=256, maxout_dim=256))
-    return LuongTranslator(
-        Luong(
-            **sizes,
-            num_layers=1,
-            attention="global",
-            score="general",
-            bidirectional=True,
-        )
-    )
+    kind = {"attention": "global", "score": "general", "bidirectional": True}
+    return LuongTranslator(Luong(**sizes, **kind, num_layers=1))
 
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument(
-        "--model", choices=("luong", "bahdanau", "transformer"), default="luong"
-    )
+    models = ("luong", "bahdanau", "transformer")
+    parser.add_argument("--model", choices=models, default="luong")
     parser.add_argument("--steps", type=int, default=100, help="of a window")
     parser.add_argument("--windows", type=int, default=5)
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--precision", default="float32", help="a dtype policy")
-    parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args(argv)
-    keras.utils.set_random_seed(args.seed)
-    sources, source_size = read_ids(args.data, "source")
-    targets, target_size = read_ids(args.data, "target")
-    batches = PairBatches(sources, targets, batch_size=args.batch_size, seed=args.seed)
-    sizes = source_size, target_size
-    model = make_model(args.model, *sizes, dtype=args.precision)
+    keras.utils.set_random_seed(1)
+    texts = [args.data / f"train.{side}" for side in ("source", "target")]
+    lines = [path.read_text("utf-8").splitlines() for path in texts]
+    known = list(read_vocabularies(args.data))
+    rows = map(to_ids, lines, known)
+    batches = PairBatches(*rows, batch_size=args.batch_size, seed=1)
+    model = make_model(args.model, *known, args.precision)
     trained = compile_for_training(model, keras.optimizers.Adam())
     if keras.backend.backend() == "torch":
         trace_steps(trained, after=0.0)  # while warming up: a run does so by and by
@@ -168,20 +156,15 @@ def main(argv=None):
     for epoch in range(epochs):
         batches.set_epoch(epoch)
         tokens += [int(batches[index][2].sum()) for index in range(len(batches))]
-    total = np.concatenate([[0], np.cumsum(tokens)])
+    total = np.cumsum([0, *tokens])
     clock = Clock(len(batches), boundaries)
     with tempfile.TemporaryDirectory() as folder, contextlib.suppress(Done):
         files = [f"{folder}/{name}" for name in ("checkpoint.npz", "best.weights.h5")]
         checkpoint = Checkpoint(*files, model.backbone)
         Loop(trained, batches, checkpoint, epochs).run([clock])
-    windows = [
-        float((total[b] - total[a]) / (after - before))
-        for a, b, before, after in zip(
-            boundaries, boundaries[1:], clock.times, clock.times[1:], strict=False
-        )
-    ]
+    windows = np.diff(total[boundaries]) / np.diff(clock.times)
     found = {
-        "windows": windows,
+        "windows": windows.tolist(),
         "tokens_per_batch": batches.tokens / len(batches),
         "padding": batches.padding,
         "shapes": batches.buckets,

@@ -20,10 +20,9 @@ def data(tmp_path):
 
 
 def test_every_word_has_one_id_and_unknown_ones_share_theirs(data):
-    (data / "train.target").write_text("Hund Katze der\n", "utf-8")
-    ids, size = train.read_ids(data, "target")
-    assert ids == [[6, 1, 4]]
-    assert size == 9  # with pad, unknown, start and end
+    for known in train.read_vocabularies(data):
+        assert train.to_ids(["Hund Katze der"], known) == [[6, 1, 4]]
+        assert max(known.values()) == 8  # after pad, unknown, start and end
 
 
 @pytest.mark.parametrize("model", ["luong", long("transformer")])
