@@ -63,7 +63,6 @@ def main(argv=None):
         drawn = draw(Path(folder), arguments.count, arguments.seed)
         found = try_all(Path(folder), drawn, arguments.record)
     print(table(found))
-    return 0
 
 
 # === Faults ===
@@ -97,10 +96,8 @@ def mutate(source, number):
 
 
 def faults(tree):
-    """Yields each expression, and what may change in it, a dict of attributes."""
-    for node in computed(tree):
-        for change in changes(node):
-            yield node, change
+    """Each expression, and what may change in it, a dict of attributes."""
+    return ((node, change) for node in computed(tree) for change in changes(node))
 
 
 def computed(node):
@@ -226,4 +223,4 @@ def table(found):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -43,14 +43,6 @@ def read(path=LINKS):
     return found
 
 
-# === Agreement ===
-
-
-def agreement(chosen, sure, possible):
-    """|A∩S|, |A∩P|, |A| and |S| of sets of links."""
-    return [len(chosen & sure), len(chosen & possible), len(chosen), len(sure)]
-
-
 def link_counts(records, known):
     """Counts of how a model's attention agrees with an aligner's links.
 
@@ -77,9 +69,10 @@ def link_counts(records, known):
         peaks = np.argmax(record.alignment, axis=1).tolist()
         last = len(record.source_tokens) - 1
         chosen = [{(min(i + n, last), j) for j, i in enumerate(peaks)} for n in (0, 1)]
-        as_it_is, moved = (agreement(one, sure, possible) for one in chosen)
+        as_it_is, moved = ([len(one & sure), len(one & possible)] for one in chosen)
         links_of = collections.Counter(j for _, j in sure)
         apart = [peaks[j] - i for i, j in sure if links_of[j] == 1]
         near = [apart.count(distance) for distance in (-1, 0, 1)]
-        rows.append([*as_it_is, *moved[:2], *near, len(apart)])
+        sizes = len(chosen[0]), len(sure)
+        rows.append([*as_it_is, *sizes, *moved, *near, len(apart)])
     return np.array(rows)

@@ -58,9 +58,8 @@ class Arm:
     attends: bool = True
 
 
-def _translator(words, name, model, rate=RATE, beams=(5,), **choices):
+def _translator(words, name, model, beams=(5,), attends=True, **choices):
     """An `Arm` that translates; `name` is that of its task."""
-    attends = choices.pop("attends", True)
 
     def recipe():
         shared = {
@@ -68,7 +67,7 @@ def _translator(words, name, model, rate=RATE, beams=(5,), **choices):
             "buckets": BUCKETS,
             "average": {},  # the weights of the best epoch
         }
-        scale = multi30k(model, rate, **{**shared, **choices})
+        scale = multi30k(model, RATE, **{**shared, **choices})
         options = {"file": __file__, "own_text": False}
         task = lambda: getattr(zoo.models, name)  # noqa: E731
         return translation_recipe("study", task, {SCALE: scale}, **options)

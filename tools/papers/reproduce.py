@@ -10,6 +10,7 @@ sha256 of the presets' files and of the code: a run that was stopped resumes.
 
 import argparse
 import datetime
+import functools
 import hashlib
 import json
 import subprocess
@@ -53,7 +54,7 @@ def main(argv=None):
     work, folder = Work(arguments.work), arguments.output / "reproduction"
     results = measure(work, cards(ROOT))
     details = {
-        name: work.model([name]).translate(list(SENTENCES), return_details=True)
+        name: load(name).translate(list(SENTENCES), return_details=True)
         for name in ALIGNED
     }
     folder.mkdir(parents=True, exist_ok=True)
@@ -61,7 +62,6 @@ def main(argv=None):
     text = json.dumps(results, indent=1, ensure_ascii=False)
     write_bytes(folder / "presets.json", text.encode())
     write_page(arguments.output / "reproduction.md")
-    return 0
 
 
 def measure(work, cards):
@@ -98,6 +98,15 @@ def measure(work, cards):
     }
 
 
+@functools.lru_cache(maxsize=1)
+def load(*names):
+    """A preset, or an ensemble of several; one is held in memory."""
+    from zoo.decoding import Ensemble
+
+    found = [zoo.load(ROOT / "savedmodels" / name) for name in names]
+    return found[0] if len(names) == 1 else Ensemble(found)
+
+
 class Work:
     """Translations of presets, each made once and kept in a folder.
 
@@ -106,7 +115,7 @@ class Work:
     """
 
     def __init__(self, folder):
-        self.folder, self._loaded = folder, {}
+        self.folder = folder
         self._code = [digest_of_zoo(DECODING), configured_backend()]
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -128,7 +137,7 @@ class Work:
 
         def run():
             print(f"{'+'.join(names)}: {corpus}, beam {beam}", flush=True)
-            return self.model(names).translate(sources, beam_size=beam)
+            return load(*names).translate(sources, beam_size=beam)
 
         sources, _ = self.data(corpus)
         return self._kept(run, names, sources, beam)
@@ -139,7 +148,7 @@ class Work:
 
         def run():
             print(f"{name}: perplexity", flush=True)
-            return self.model([name]).perplexity(texts, 1, carry_over=True)
+            return load(name).perplexity(texts, 1, carry_over=True)
 
         texts = load_ptb("test")
         return self._kept(run, [name], texts)
@@ -156,18 +165,6 @@ class Work:
             command = [sys.executable, path, "--scale", "small", "--output", output]
             subprocess.run(command, check=True)
         return json.loads(results.read_text(encoding="utf-8"))
-
-    def model(self, names):
-        """A preset, or an ensemble; one is held in memory."""
-        if tuple(names) not in self._loaded:
-            from zoo.decoding import Ensemble
-
-            self._loaded.clear()
-            found = [zoo.load(ROOT / "savedmodels" / name) for name in names]
-            self._loaded[tuple(names)] = (
-                found[0] if len(names) == 1 else Ensemble(found)
-            )
-        return self._loaded[tuple(names)]
 
     def _kept(self, run, names, texts, beam=None):
         files = [digest(ROOT / "savedmodels" / name) for name in names]
@@ -189,11 +186,8 @@ def _sha256(text):
 
 def digest_of_zoo(parts):
     """Sha256 of the code that the results depend on."""
-    found = hashlib.sha256()
-    for part in parts:
-        for path in sorted((ROOT / "zoo").glob(part)):
-            found.update(path.read_bytes())
-    return found.hexdigest()
+    paths = [path for part in parts for path in sorted((ROOT / "zoo").glob(part))]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
 
 def made():
@@ -211,4 +205,4 @@ def made():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -132,14 +132,13 @@ def estimate(contrast, runs):
     Returns:
         An `Estimate`; None where there is no such seed.
     """
-    found = [{s for arm, s in runs if arm == one} for _, one, _ in contrast.terms]
+    terms = contrast.terms
+    found = [{s for arm, s in runs if arm == one} for _, one, _ in terms]
     seeds = sorted(set.intersection(*found))
     if not seeds:
         return None
     values = [
-        sum(
-            weight * runs[arm, seed].score(name) for weight, arm, name in contrast.terms
-        )
+        sum(weight * runs[arm, seed].score(name) for weight, arm, name in terms)
         for seed in seeds
     ]
     variance, count = _of_sentences(contrast, runs, seeds)

@@ -15,7 +15,6 @@ import argparse
 import datetime
 import json
 import os
-import shlex
 import shutil
 import sys
 import time
@@ -117,14 +116,13 @@ def row_of(name, seed, work):
     import keras
 
     arm, folder = ARMS[name], work / f"{name}-{seed}"
-    parts = [f"KERAS_BACKEND={configured_backend()}", "python", "-m"]
-    parts += ["tools.papers.study", "--run", name, str(seed)]
+    command = f"KERAS_BACKEND={configured_backend()} python -m tools.papers.study"
     row = {
         "arm": name,
         "seed": seed,
         "settings": to_jsonable(choices(name)),
         "digest": digest(name),
-        "command": shlex.join(parts),
+        "command": f"{command} --run {name} {seed}",
         "commit": commit(),
         "code": digest_of_zoo((*TRAINING, *DECODING))[:12],
         "machine": f"{cpu()}, Keras {keras.__version__}",

@@ -41,9 +41,7 @@ class Result:
     def has(self, name):
         """Whether the run has that score."""
         kind = measure_of(name).counts
-        return (
-            name in self.row["scores"] if kind is None else kind in self.row["counts"]
-        )
+        return (kind or name) in self.row["counts" if kind else "scores"]
 
 
 def read(path=TABLE):

@@ -8,7 +8,6 @@ captioner is given the test images of these numbers.
 
 import argparse
 import json
-import sys
 
 import zoo
 from tools import ROOT
@@ -30,7 +29,6 @@ def main(argv=None):
         group[name] = outputs(zoo.load(folder), card, group["sources"])
     text = json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
     FILE.write_text(text, encoding="utf-8")
-    return 0
 
 
 def outputs(model, card, sources):
@@ -43,12 +41,9 @@ def outputs(model, card, sources):
         return {"texts": texts, "log_probs": rounded(model.score(texts))}
     if task == "classify":
         found = model.classify(sources, return_details=True)
-        return {
-            "labels": [record.label for record in found],
-            "probabilities": [
-                rounded(record.probabilities.values()) for record in found
-            ],
-        }
+        labels = [record.label for record in found]
+        shares = [rounded(record.probabilities.values()) for record in found]
+        return {"labels": labels, "probabilities": shares}
     if task == "caption":
         images = draw_tests(card.data[0]["name"], sources)
         texts = model.caption(images)
@@ -67,4 +62,4 @@ def rounded(numbers):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

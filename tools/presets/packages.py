@@ -49,7 +49,6 @@ def main(argv=None):
             write_project(Path(folder), name, presets.split())
             command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
             subprocess.run([*command, "--wheel-dir", output, folder], check=True)
-    return 0
 
 
 def write_project(folder, name, presets):
@@ -73,4 +72,4 @@ def write_project(folder, name, presets):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -76,7 +76,7 @@ def test_figures_are_computed_once_for_each_preset_and_text(tmp_path, monkeypatc
 
     work = reproduce.Work(tmp_path)
     work.data = lambda corpus: (texts, [["A DOG"], ["x y z"]])
-    work.model = lambda names: Model()
+    monkeypatch.setattr(reproduce, "load", lambda name: Model())
     for _ in range(2):
         assert work.translate(["dates"], "multi30k") == ["A DOG", "TWO DOGS RUN"]
         assert work.scores(["dates"], "multi30k", beam=2)["chrf"] > 0

@@ -27,10 +27,6 @@ def test_a_package_is_its_presets_and_an_entry_point(tmp_path):
     assert project["license"] == "apache-2.0 AND cc-by-sa-4.0"
     assert project["entry-points"]["zoo.presets"] == {"some-presets": "some_presets"}
     for preset in ("dates", "birnn"):
-        found, source = (
-            tmp_path / "some_presets" / preset,
-            ROOT / "savedmodels" / preset,
-        )
-        assert sorted(x.name for x in found.rglob("*")) == sorted(
-            x.name for x in source.rglob("*")
-        )
+        folders = tmp_path / "some_presets" / preset, ROOT / "savedmodels" / preset
+        found, wanted = (sorted(x.name for x in path.rglob("*")) for path in folders)
+        assert found == wanted
