@@ -5,10 +5,7 @@ import zlib
 import numpy as np
 import pytest
 
-from zoo.images import (
-    encode_images,
-    read_images,
-)
+from zoo.images import encode_images, read_images
 
 pytestmark = pytest.mark.backend_free
 Image = pytest.importorskip("PIL.Image", reason="images are read by Pillow")

@@ -9,14 +9,7 @@ import numpy as np
 import pytest
 
 from zoo import layers, models, text, training
-from zoo.layers.configured import (
-    AboveZero,
-    Configured,
-    Count,
-    Rate,
-    Size,
-    ZeroOrAbove,
-)
+from zoo.layers.configured import AboveZero, Configured, Count, Rate, Size, ZeroOrAbove
 from zoo.layers.hard_attention import HardAttention
 from zoo.layers.scores import DotScore
 

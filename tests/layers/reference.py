@@ -87,6 +87,15 @@ def lstm_step(x, h, c, kernel, recurrent, bias=0.0):
     return sigmoid(o) * np.tanh(c), c
 
 
+def lstm_stack(stack, x, h, c):
+    """A step of layers by their `named` weights; sets the states `h` and `c`."""
+    for k, weights in enumerate(stack):
+        kernels = weights["kernel"], weights["recurrent_kernel"]
+        h[k], c[k] = lstm_step(x, h[k], c[k], *kernels, weights.get("bias", 0.0))
+        x = h[k]
+    return x
+
+
 def lstm_1997_step(x, h, c, kernel, recurrent, bias=0.0):
     """Hochreiter & Schmidhuber 1997: no forget gate, g and h scaled logistics; parts
     input gate, candidate, output gate."""

@@ -4,11 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from tests.everyday import (
-    SIZE,
-    check_in_a_model,
-    kerashub_layer_test,
-)
+from tests.everyday import SIZE, check_in_a_model, kerashub_layer_test
 from tests.marks import once
 from zoo import layers
 

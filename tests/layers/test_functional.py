@@ -4,10 +4,7 @@ import pytest
 from keras import ops
 
 from tests.harness import close, gradients, penalty_gradients, to_numpy
-from zoo.layers.functional import (
-    custom_gradient,
-    masked_softmax,
-)
+from zoo.layers.functional import custom_gradient, masked_softmax
 
 
 def test_masked_softmax_is_the_softmax_of_what_is_real():

@@ -4,10 +4,7 @@ import pytest
 from tests.harness import build_randomized, close, compiled, to_numpy
 from tests.layers import reference
 from tests.marks import once
-from zoo.layers import (
-    LocalMonotonicAttention,
-    LocalPredictiveAttention,
-)
+from zoo.layers import LocalMonotonicAttention, LocalPredictiveAttention
 
 RNG = np.random.default_rng(5)
 LENGTHS = [23, 9, 5, 1, 0]

@@ -1,13 +1,7 @@
 import numpy as np
 import pytest
 
-from tests.harness import (
-    close,
-    compiled,
-    randomize,
-    same_config,
-    to_numpy,
-)
+from tests.harness import close, compiled, randomize, same_config, to_numpy
 from tests.layers import reference
 from tests.marks import once
 from zoo.models import BiRNN

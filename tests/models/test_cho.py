@@ -5,10 +5,7 @@ from tests.harness import close, compiled, randomize, to_numpy
 from tests.layers import reference
 from tests.marks import once
 from tests.translators import SOURCE, TARGET, VOCABULARY, check_translator
-from zoo.models import (
-    RNNEncoderDecoder,
-    RNNEncoderDecoderTranslator,
-)
+from zoo.models import RNNEncoderDecoder, RNNEncoderDecoderTranslator
 
 SMALL = {"hidden_dim": 8, "embedding_dim": 6, "maxout_dim": 5, "output_rank": 4}
 

@@ -70,25 +70,16 @@ def test_the_whole_model_is_the_papers(feeding):
     )
     E_x = to_numpy(model.source_embedding.embeddings).astype("float64")
     E_y = to_numpy(model.token_embedding.embeddings).astype("float64")
-
-    def run(stack, x, h, c):
-        for k, weights in enumerate(stack):
-            h[k], c[k] = reference.lstm_step(
-                x, h[k], c[k], weights["kernel"], weights["recurrent_kernel"]
-            )
-            x = h[k]
-        return x
-
     for b in range(len(SOURCE)):
         source = [i for i in SOURCE[b].tolist() if i]
         h, c = [np.zeros(8)] * 2, [np.zeros(8)] * 2
         memory = np.zeros((len(source), 8))
         for s in reversed(range(len(source))):  # the source is read backwards
-            memory[s] = run(encoder, E_x[source[s]], h, c)
+            memory[s] = reference.lstm_stack(encoder, E_x[source[s]], h, c)
         fed = np.zeros(8)
         for t, word in enumerate(TARGET[b].tolist()):
             x = np.concatenate([E_y[word], fed]) if feeding else E_y[word]
-            x = run(decoder, x, h, c)
+            x = reference.lstm_stack(decoder, x, h, c)
             if source:
                 focus = reference.predicted_focus(x, len(source), attention)
                 centre = min(int(focus), len(source) - 1)

@@ -30,19 +30,11 @@ def test_the_whole_model_is_the_papers(reverse):
     output = reference.named(model.output_layer)
     E_x = to_numpy(model.source_embedding.embeddings).astype("float64")
     E_y = to_numpy(model.token_embedding.embeddings).astype("float64")
-
-    def run(stack, x, h, c):
-        for k, weights in enumerate(stack):
-            kernels = weights["kernel"], weights["recurrent_kernel"]
-            h[k], c[k] = reference.lstm_step(x, h[k], c[k], *kernels, weights["bias"])
-            x = h[k]
-        return x
-
     for b in range(len(SOURCE)):
         h, c = [np.zeros(8)] * 2, [np.zeros(8)] * 2
         source = [i for i in SOURCE[b].tolist() if i]
         for word in source[::-1] if reverse else source:
-            run(encoder, E_x[word], h, c)
+            reference.lstm_stack(encoder, E_x[word], h, c)
         for t, word in enumerate(TARGET[b].tolist()):
-            x = run(decoder, E_y[word], h, c)
+            x = reference.lstm_stack(decoder, E_y[word], h, c)
             close(logits[b, t], x @ output["kernel"] + output["bias"], atol=2e-5)

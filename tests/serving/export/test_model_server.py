@@ -7,11 +7,7 @@ from pathlib import Path
 import pytest
 
 from zoo.serving import server_command, write_server_files
-from zoo.serving.export.model_server import (
-    BATCHING_TEXT,
-    BINARY,
-    IMAGE,
-)
+from zoo.serving.export.model_server import BATCHING_TEXT, BINARY, IMAGE
 
 ROOT = Path(__file__).resolve().parents[3]
 

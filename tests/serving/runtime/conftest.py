@@ -1,13 +1,9 @@
 """A process without Keras."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests.test_import import python
+
 WITHOUT_KERAS = """
 import importlib.machinery, json, sys
 names = "keras keras_hub tensorflow tensorflow_text jax torch onnx tf2onnx".split()
@@ -28,19 +24,7 @@ def alone():
     backend, nor `more`, can be imported, and returns what it printed."""
 
     def run(code, *arguments, more=""):
-        done = subprocess.run(
-            [
-                sys.executable,
-                "-c",
-                WITHOUT_KERAS.format(code=code, more=more),
-                *map(str, arguments),
-            ],
-            cwd=ROOT,
-            env={**os.environ, "KERAS_BACKEND": "none"},
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        code = WITHOUT_KERAS.format(code=code, more=more)
+        return python(code, *map(str, arguments), KERAS_BACKEND="none")
 
     return run
