@@ -92,16 +92,14 @@ def sharpest_looks(example: Any, weights: Any) -> tuple[list[Any], list[Any]]:
     return looks, boxes
 
 
-def worst(
-    data: str, tests: list[Any], texts: list[str], count: int = 3
-) -> list[dict[str, str]]:
-    """Returns test captions that are not true, for a card; see `outputs`."""
+def worst(data: str, tests: list[Any], texts: list[str]) -> list[dict[str, str]]:
+    """Returns three test captions that are not true, for a card; see `outputs`."""
     wrong = [
         {"source": f"{data} test {i}", "reference": t.caption, "output": text}
         for i, (t, text) in enumerate(zip(tests, texts, strict=True))
         if not t.is_true(text)
     ]
-    return wrong[:count]
+    return wrong[:3]
 
 
 def draw_images(examples: Iterable[Any]) -> np.ndarray:

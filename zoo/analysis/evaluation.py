@@ -18,9 +18,7 @@ _TOKENIZERS = dict.fromkeys("zh zho chi cmn yue".split(), "zh") | dict.fromkeys(
 
 
 def corpus_scores(
-    hypotheses: Sequence[str],
-    references: Sequence[Sequence[str]],
-    language: str = "",
+    hypotheses: Sequence[str], references: Sequence[Sequence[str]], language: str = ""
 ) -> dict[str, dict[str, Any]]:
     """Computes cased BLEU and chrF of a corpus.
 

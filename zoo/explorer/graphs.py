@@ -87,10 +87,8 @@ class _Functions(TranslatorFunctions):
     def _names(self):
         """The names of the details that a step of this model has."""
         own = np.zeros((2, *what_if.heads_of(self.backbone), 5), "float32")
-        state, memory = self.state_like, self.memory_like
-        *_, details = what_if.step(
-            self.backbone, np.ones(2, "int32"), state, memory, own
-        )
+        given = np.ones(2, "int32"), self.state_like, self.memory_like, own
+        *_, details = what_if.step(self.backbone, *given)
         return list(details)
 
 

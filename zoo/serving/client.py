@@ -325,7 +325,7 @@ def _best(row):
 
 
 def _aligned(row):
-    tokens, sources = _filled(row["tokens"]), _filled(row["source_tokens"])
+    tokens, sources = (list(filter(None, row[x])) for x in ("tokens", "source_tokens"))
     # JSON doesn't show how long the rows of nothing are.
     weights = row["alignment"].reshape(len(row["tokens"]), len(row["source_tokens"]))
     return {
@@ -339,7 +339,3 @@ def _aligned(row):
 
 def _tagged(row):
     return [pair for pair in zip(row["words"], row["tags"], strict=True) if pair[0]]
-
-
-def _filled(strings):
-    return [text for text in strings if text]

@@ -117,11 +117,7 @@ class ShowAttendTellCaptioner(Captioning, Seq2SeqTask, keras_hub.models.Task):
         return {"features": features, "choices": choices, "alphas": alphas}
 
     def projected_loss(
-        self,
-        loss: Any,
-        features: Tensor,
-        y: Tensor,
-        sample_weight: Tensor | None = None,
+        self, loss: Any, features: Tensor, y: Tensor, sample_weight: Tensor | None
     ) -> Tensor:
         if not isinstance(features, dict):
             return super().projected_loss(loss, features, y, sample_weight)

@@ -115,9 +115,8 @@ class RecurrentCausalLM(Generating, TextTask, keras_hub.models.CausalLM):
             Sums `(B,)` and the states behind the segment, arrays both.
         """
         if states is None:
-            states = keras.tree.map_structure(
-                ops.convert_to_numpy, self.backbone.initial_states(len(inputs))
-            )
+            states = self.backbone.initial_states(len(inputs))
+            states = keras.tree.map_structure(ops.convert_to_numpy, states)
 
         def function(inputs, labels, *leaves):
             given = keras.tree.pack_sequence_as(states, leaves)

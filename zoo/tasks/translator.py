@@ -61,11 +61,7 @@ class Seq2SeqTask(KerasDecoder, TextTask):
         return self.backbone.features(inputs, training=training)
 
     def projected_loss(
-        self,
-        loss: Any,
-        features: Tensor,
-        y: Tensor,
-        sample_weight: Tensor | None = None,
+        self, loss: Any, features: Tensor, y: Tensor, sample_weight: Tensor | None
     ) -> Tensor:
         """Returns a `SmoothedCrossEntropy` of `features`, without their logits.
 

@@ -261,14 +261,12 @@ def train_nfc(texts: Sequence[str], required_chars: str = "", **settings: Any) -
     rules |= {pair: composed(pair) for pair in pairs if composed(pair) != pair}
     unseen = (c for c in _SPACES if not known & {c, composed(c)})
     rules |= dict.fromkeys(unseen, " ")
-    table = str.maketrans(escapes)
+    table, back = str.maketrans(escapes), {v: k for k, v in escapes.items()}
     with tempfile.TemporaryDirectory() as folder:
         proto = train_pieces(
             [text.translate(table) for text in texts],
             normalization_rule_tsv=_write(folder, "in", rules),
-            denormalization_rule_tsv=_write(
-                folder, "out", {v: k for k, v in escapes.items()}
-            ),
+            denormalization_rule_tsv=_write(folder, "out", back),
             remove_extra_whitespaces=False,
             required_chars="".join(sorted(required - {" "})).translate(table),
             **settings,

@@ -310,12 +310,8 @@ class TaggerPreprocessor(TaggingText, keras_hub.models.Preprocessor):
                 f"No word occurs {least} times in the sentences. "
                 f"Received: least={least}, {len(words)} different words"
             )
-        return cls(
-            known,
-            sorted(characters),
-            sorted({tag for row in tags for tag in row}),
-            **options,
-        )
+        tag_names = sorted({tag for row in tags for tag in row})
+        return cls(known, sorted(characters), tag_names, **options)
 
     # === Sentences ===
     @mappable

@@ -83,11 +83,8 @@ class Optimizer:
 
     def __call__(self, steps_per_epoch: int, epochs: int) -> Any:
         """Makes the Keras optimizer for `epochs` epochs of `steps_per_epoch` steps."""
-        return self.keras_class(
-            self._rate(steps_per_epoch, epochs),
-            global_clipnorm=self.clip,
-            **self.options,
-        )
+        rate = self._rate(steps_per_epoch, epochs)
+        return self.keras_class(rate, global_clipnorm=self.clip, **self.options)
 
     def _rate(self, steps, epochs):
         from zoo.training import schedules

@@ -180,10 +180,8 @@ class _Labeller:
         words: Spec = ("token_ids", ("B", "T"), "int32")
         if task.task_name == "classify":
             self.vocabulary, self.inputs = task.preprocessor.tokenizer, [words]
-            settings = {
-                "lowercase": self.vocabulary.lowercase,
-                "classes": self.backbone.classes,
-            }
+            settings = {"lowercase": self.vocabulary.lowercase}
+            settings["classes"] = self.backbone.classes
         else:
             self.vocabulary = task.preprocessor
             length = self.vocabulary.word_length

@@ -80,11 +80,8 @@ class SearchSignatures:
         """Returns the texts and scores `(B, beam_size)`, best first."""
         ids, scores = self._search(self._read(source), self.beam_size, self.beam_size)
         flat = tf.reshape(ids, tf.stack([tf.size(scores), tf.shape(ids)[2]]))
-        texts = graph.detokenize(self.tokenizer, flat)
-        return {
-            f"{self.written}s": tf.reshape(texts, tf.shape(scores)),
-            "scores": scores,
-        }
+        texts = tf.reshape(graph.detokenize(self.tokenizer, flat), tf.shape(scores))
+        return {f"{self.written}s": texts, "scores": scores}
 
     def align(self, source: Tensor) -> dict[str, Tensor]:
         """Returns the best text, its score, tokens `(B, T)` and attention weights."""

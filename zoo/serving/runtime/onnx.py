@@ -7,7 +7,6 @@ It needs onnxruntime, sentencepiece, regex, lazy-loader and NumPy: neither Keras
 of its backends.
 """
 
-import dataclasses
 import functools
 from types import SimpleNamespace
 from typing import Any
@@ -136,19 +135,13 @@ class Translator(Translating):
 
 
 # === Taggers and classifiers ===
-class Words(WordVocabulary):
-    """A `zoo.text.WordTokenizer`."""
-
-    def __init__(self, content: bytes, lowercase: bool) -> None:
-        self.lowercase = lowercase
-        self.read_vocabulary(content)
-
-
-@dataclasses.dataclass
 class WordsPreprocessor(WordText):
     """A `zoo.text.SentimentPreprocessor` for classification alone."""
 
-    tokenizer: Words
+    def __init__(self, content: bytes, lowercase: bool) -> None:
+        self.tokenizer = WordVocabulary()
+        self.tokenizer.lowercase = lowercase
+        self.tokenizer.read_vocabulary(content)
 
 
 class TaggingPreprocessor(TaggingText):
@@ -194,10 +187,8 @@ class Classifier(_Labeller, Classifying):
     def __init__(self, graphs: Any, files: Any, manifest: Any) -> None:
         self.graph, settings = graphs["classify"], manifest["settings"]
         self.backbone = SimpleNamespace(classes=settings["classes"])
-        words = Words(files[WORDS_FILE], settings["lowercase"])
-        self.preprocessor = WordsPreprocessor(words)
+        words = files[WORDS_FILE], settings["lowercase"]
+        self.preprocessor = WordsPreprocessor(*words)
 
 
-_TASKS: dict[str, Any] = {
-    cls.task_name: cls for cls in (Translator, Tagger, Classifier)
-}
+_TASKS: dict[str, Any] = {x.task_name: x for x in (Translator, Tagger, Classifier)}
