@@ -36,7 +36,10 @@ class Calls:
 
     def __init__(self):
         self.runs, self.error = [], None
-        scales = {"tiny": SCALE, "small": dataclasses.replace(SCALE, pairs=999)}
+        scales = {
+            "tiny": SCALE,
+            "small": dataclasses.replace(SCALE, pairs=999, buckets=14),
+        }
         made = translation_recipe("my_recipe", lambda: LuongTranslator, scales)
         self.recipe = dataclasses.replace(made, train=self)
 
@@ -172,21 +175,28 @@ def test_precision_holds_for_the_run_and_no_longer(calls, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "precision", "buckets"),
+    ("capability", "options", "precision", "buckets"),
     [
-        ((), "mixed_bfloat16", 3),
-        (("--precision", "float32", "--set", "buckets=5"), "float32", 5),
+        ("9.0", "", "mixed_bfloat16", 3),
+        ("9.0", "--set buckets=5", "mixed_bfloat16", 5),
+        ("9.0", "--precision float32", "float32", 14),
+        ("7.5", "", "float32", 3),
+        ("", "", "float32", 14),
     ],
 )
-def test_a_translator_trains_otherwise_on_a_gpu(
-    calls, tmp_path, monkeypatch, options, precision, buckets
+def test_defaults_of_a_translator_on_a_gpu(
+    calls, tmp_path, monkeypatch, capability, options, precision, buckets
 ):
-    monkeypatch.setattr("zoo.training.recipe.gpus", lambda: ["H200"])
-    for resumed in (["--output"], ["--resume"]):
-        assert calls.start(*options, *resumed, tmp_path) == 0
-    for run in calls.runs:
-        assert (run.arguments.precision, run.settings.buckets) == (precision, buckets)
-    assert calls.runs[0].arguments == calls.runs[1].arguments
+    found = [("a GPU", capability)] if capability else []
+    monkeypatch.setattr("zoo.training.recipe.gpus", lambda: found)
+    options = ["--scale", "small", *options.split()]
+    assert calls.start(*options, "--output", tmp_path) == 0
+    # Elsewhere it goes on as it began.
+    monkeypatch.setattr("zoo.training.recipe.gpus", lambda: [] if found else ["H200"])
+    assert calls.start("--resume", tmp_path) == 0
+    first, second = calls.runs
+    assert (first.arguments.precision, first.settings.buckets) == (precision, buckets)
+    assert second.identity == first.identity
 
 
 # === Resuming ===

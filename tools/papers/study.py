@@ -146,7 +146,8 @@ def train(arm, seed, folder, command):
     from zoo.training.recipe import run_with
     from zoo.training.recipes.arguments import Arguments
 
-    arguments = Arguments(output=folder, scale=arm.scale, seed=seed)
+    options = {"scale": arm.scale, "seed": seed, "precision": "float32"}
+    arguments = Arguments(output=folder, **options)
     with interrupts.catching():
         run_with(arm.recipe(), arguments, command)
 

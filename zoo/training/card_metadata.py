@@ -8,7 +8,7 @@ from typing import Any
 
 from zoo.presets.card import UNSTATED
 from zoo.strings import counted, duration
-from zoo.training.config import machine
+from zoo.training.config import gpus, machine
 from zoo.training.recipes.arguments import TEXT, words_of
 
 IN_PYTHON = "text given in Python"  # in the place of files' names
@@ -48,7 +48,7 @@ def training_command(run: Any) -> str:
     if run.text is not None and not arguments.train:
         arguments = dataclasses.replace(arguments, train=[[IN_PYTHON]])
     scale = ["scale"] * (run.start is None or run.text is None)
-    precision = ["precision"] * (arguments.precision != "float32")
+    precision = ["precision"] * (arguments.precision != "float32" or bool(gpus()))
     words = words_of(arguments, *TEXT, "start", *scale, "seed", *precision, "changes")
     backend = plans[-1][1]
     command = f"KERAS_BACKEND={backend} zoo train {run.recipe.name} {shlex.join(words)}"

@@ -128,29 +128,34 @@ def versions(backend: str) -> dict[str, str | None]:
     return found
 
 
-def gpus() -> list[str]:
-    """Returns the names of the GPUs that the backend uses."""
+def gpus() -> list[tuple[str, str]]:
+    """Returns name and compute capability, as "9.0", of the GPUs that Keras uses."""
     import keras
 
     backend = keras.backend.backend()
     if backend == "jax":
         import jax
 
-        return [d.device_kind for d in jax.devices() if d.platform != "cpu"]
+        found = [d for d in jax.devices() if d.platform != "cpu"]
+        return [(d.device_kind, getattr(d, "compute_capability", "")) for d in found]
     if backend == "torch":
         from torch import cuda
 
-        return [cuda.get_device_name(i) for i in range(cuda.device_count())]
+        places = range(cuda.device_count())
+        versions = ["{}.{}".format(*cuda.get_device_capability(i)) for i in places]
+        return list(zip(map(cuda.get_device_name, places), versions, strict=True))
     import tensorflow as tf
 
-    details = tf.config.experimental.get_device_details
     devices = tf.config.list_physical_devices("GPU")
-    return [details(device).get("device_name", "GPU") for device in devices]
+    found = [tf.config.experimental.get_device_details(device) for device in devices]
+    versions = [".".join(map(str, d.get("compute_capability", ()))) for d in found]
+    names = [details.get("device_name", "GPU") for details in found]
+    return list(zip(names, versions, strict=True))
 
 
 def machine() -> str:
     """Returns the GPUs that the backend uses, if any, and the CPU."""
-    return ", ".join([*gpus(), cpu()])
+    return ", ".join([*(name for name, _ in gpus()), cpu()])
 
 
 def cpu() -> str:

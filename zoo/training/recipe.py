@@ -23,6 +23,9 @@ from zoo.training.recipes.user_text import UserText, choose
 # Files of recipes/ that are not recipes of their own.
 _SHARED = ("bulk_translate", "language_models", "luong")
 
+# Compute capabilities of NVIDIA's GPUs that have no arithmetic in bfloat16.
+_NO_BFLOAT16 = ("5.", "6.", "7.")
+
 
 def at_least(settings: Any, **least: float) -> None:
     """Raises ValueError if a field of the choices is below its minimum; None is not."""
@@ -177,7 +180,7 @@ def run_with(
     try:
         with only_run_in(output) if main else contextlib.nullcontext():
             distribution.wait()
-            arguments = _on_device(arguments, recipe)
+            arguments = _with_device_defaults(arguments, recipe)
             settings, text, start = choose(recipe, arguments, given, distribution)
             keras.config.set_dtype_policy(arguments.precision)
             run = Run(recipe, settings, arguments, distribution, command, text, start)
@@ -189,16 +192,21 @@ def run_with(
         keras.config.set_dtype_policy(policy)
 
 
-def _on_device(arguments, recipe):
-    """The arguments, with a precision.
+def _with_device_defaults(arguments, recipe):
+    """Fills in the device's defaults, unless a precision is given.
 
-    Unless they say otherwise, a translator on a GPU computes in bfloat16, in three
-    padded shapes, since each of them compiles for long.
+    On a GPU, translators compute in bfloat16, where it has that, and in at most three
+    padded shapes, since compiling each takes long.
     """
-    fast, changes = recipe.several_devices and gpus(), arguments.changes
-    if fast and not any(change.startswith("buckets=") for change in changes):
-        changes = ["buckets=3", *changes]
-    precision = arguments.precision or ("mixed_bfloat16" if fast else "float32")
+    if arguments.precision is not None:
+        return arguments
+    precision, changes = "float32", arguments.changes
+    scale = recipe.scales.get(arguments.scale) or next(iter(recipe.scales.values()))
+    if recipe.several_devices and hasattr(scale, "buckets") and (found := gpus()):
+        if not any(capability.startswith(_NO_BFLOAT16) for _, capability in found):
+            precision = "mixed_bfloat16"
+        if not any(change.startswith("buckets=") for change in changes):
+            changes = [f"buckets={min(scale.buckets, 3)}", *changes]
     return dataclasses.replace(arguments, precision=precision, changes=changes)
 
 
@@ -224,6 +232,7 @@ def train(
     columns: str | int | Sequence[str | int] | None = None,
     languages: str | Sequence[str] | None = None,
     seed: int = 1,
+    precision: str | None = None,
     choices: Mapping[str, Any] | None = None,
 ) -> Any:
     """Trains a model on your own text, as `zoo train RECIPE --train …` does.
@@ -243,6 +252,7 @@ def train(
         columns: names of a table's columns, or numbers if it has no header.
         languages: codes of source and target, for the card.
         seed: makes the training repeatable; 0 or more.
+        precision: what it computes in; None for float32, or on a GPU mixed_bfloat16.
         choices: hyper-parameters to change, by the keys of `--set`, such as
             `{"epochs": 3, "model.hidden_dim": 128}`.
 
@@ -274,6 +284,7 @@ def train(
         Path(output),
         scale=size,
         seed=integer("seed", seed, 0),
+        precision=precision,
         columns=_as_list(columns),
         languages=_as_list(languages),
         start=None if start is None else os.fspath(start),

@@ -32,7 +32,7 @@ class Arguments:
             (an unknown key lists those that exist).
         seed: makes the run repeatable on one backend and machine. Default: 1.
         precision: what the model computes in; its weights are float32. Default:
-            float32; for a translator on a GPU mixed_bfloat16, in three padded shapes.
+            float32; for a translator on a GPU mixed_bfloat16.
         distribute: data parallelism: over all devices (auto, the default), none, or an
             error if there is only one device (data).
         finish: stop training and use the best weights so far.
