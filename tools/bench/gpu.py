@@ -108,11 +108,10 @@ class Parts:
         }
         print(f"[{self.left():5.0f} s left] {name}: {said}", flush=True)
 
-    def worker(self, name, backend, part, *arguments, environment=None, **options):
-        """Starts a part of `tools.bench.workers.gpu`, or a peer."""
+    def worker(self, name, backend, *arguments, environment=None, **options):
+        """Starts a part of `tools.bench.workers.gpu`."""
         options = {key.replace("_", "-"): value for key, value in options.items()}
-        worker = "workers.gpu_peer" if part in PEERS else "workers.gpu"
-        command = module(worker, part, *arguments, **options)
+        command = module("workers.gpu", *arguments, **options)
         return self.start(name, command, KERAS_BACKEND=backend, **(environment or {}))
 
 
@@ -229,7 +228,7 @@ def take_turns(parts, started, peak):
 # === The report ===
 
 TRAINING = (
-    *("training", "target tokens/s", "times the best peer", "TFLOP/s", "of the peak"),
+    *("training", "target tokens/s", "/ best peer", "TFLOP/s", "of the peak"),
     *("ms plain", "MB"),
 )
 DECODING = ("decoding", "seconds", "first call")

@@ -100,7 +100,7 @@ def measure(work, cards):
 
 @functools.lru_cache(maxsize=1)
 def load(*names):
-    """A preset, or an ensemble of several; one is held in memory."""
+    """A preset, or an ensemble of several; the last one is kept."""
     from zoo.decoding import Ensemble
 
     found = [zoo.load(ROOT / "savedmodels" / name) for name in names]

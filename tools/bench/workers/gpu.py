@@ -17,12 +17,13 @@ import numpy as np
 from keras import ops
 
 from tools.bench.core import repeated, timed
-from tools.bench.gpu import READY
+from tools.bench.gpu import PEERS, READY
 from tools.bench.workers.train import Clock, Done
 from zoo import layers
 from zoo.decoding import BeamSearch, search_ids
 from zoo.models import Luong, LuongTranslator, Transformer, TransformerTranslator
 from zoo.training import PairBatches, compile_for_training, tune_process
+from zoo.training.config import machine
 from zoo.training.fast.traced_steps import trace_steps
 
 ROWS, QUERIES, KEYS, UNITS = 16, 11, 23, 64  # of the layers
@@ -298,23 +299,20 @@ def memory():
     return {"peak_memory": peak / 2**20 if peak else None}
 
 
+def of_peer(args):
+    """Target tokens a second of a peer at the same sizes."""
+    from tools.bench.workers.gpu_peer import train
+
+    return train(args, SIZES[args.model][args.size], LENGTH + 1) | memory()
+
+
 PARTS = {
     "layers": of_layers,
     "train": of_training,
     "decode": of_decoding,
     "tracing": of_tracing,
+    **dict.fromkeys(PEERS, of_peer),
 }
-
-
-def device():
-    """Returns what the backend computes on."""
-    if keras.backend.backend() == "jax":
-        import jax
-
-        return jax.devices()[0].device_kind
-    import torch
-
-    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
 
 
 def wait():
@@ -339,7 +337,7 @@ def main(argv=None):
     tune_process()
     began = time.perf_counter()
     found = PARTS[args.part](args)
-    found["device"] = device()
+    found["device"] = machine()
     found["all_seconds"] = time.perf_counter() - began
     print(json.dumps(found))
 

@@ -1,33 +1,31 @@
-"""A peer of `tools.bench.gpu`, of zoo's sizes; the last line printed is JSON.
+"""Peers of `tools.bench.gpu`, at zoo's sizes.
 
-`plain` is PyTorch as one writes it: `nn.LSTM` and a compiled step with input feeding,
-or a compiled `nn.Transformer`, whose attention is flash attention. `marian` is the
-Transformer of Hugging Face's transformers.
-
-    python -m tools.bench.workers.gpu_peer plain --model luong --size paper
+`plain` is PyTorch as one writes it: `nn.LSTM` and a step with input feeding, or
+`nn.Transformer`, whose attention is flash attention. `marian` is the Transformer of
+Hugging Face's transformers. Each trains eagerly and compiled (of Luong's model the
+step), and the faster counts. Its batch stays on the GPU; zoo's comes from the host.
 """
 
-import argparse
-import json
+import functools
 
 import torch
 from torch import nn
 
-from tools.bench.core import repeated, versions
-from tools.bench.workers.gpu import LENGTH, SIZES, device, memory, wait
-from zoo.layers import sinusoids
+from tools.bench.core import timed, versions
 
 
 class PlainLuong(nn.Module):
     """Stacked LSTMs, global attention with the general score, input feeding."""
 
-    def __init__(self, vocabulary_size, num_layers, hidden_dim):
+    def __init__(self, _, vocabulary_size, num_layers, hidden_dim):
         super().__init__()
         self.source = nn.Embedding(vocabulary_size, hidden_dim)
         self.target = nn.Embedding(vocabulary_size, hidden_dim)
-        self.encoder = nn.LSTM(hidden_dim, hidden_dim, num_layers, batch_first=True)
+        options = {"batch_first": True, "bias": False}
+        self.encoder = nn.LSTM(hidden_dim, hidden_dim, num_layers, **options)
         widths = [2 * hidden_dim] + [hidden_dim] * (num_layers - 1)
-        self.cells = nn.ModuleList(nn.LSTMCell(width, hidden_dim) for width in widths)
+        cells = [nn.LSTMCell(width, hidden_dim, bias=False) for width in widths]
+        self.cells = nn.ModuleList(cells)
         self.score = nn.Linear(hidden_dim, hidden_dim, bias=False)
         self.combine = nn.Linear(2 * hidden_dim, hidden_dim, bias=False)
         self.output = nn.Linear(hidden_dim, vocabulary_size)
@@ -54,27 +52,27 @@ class PlainLuong(nn.Module):
 class PlainTransformer(nn.Module):
     """`nn.Transformer` with pre-norm layers, between embeddings and a product."""
 
-    def __init__(self, vocabulary_size, num_layers, hidden_dim, ff_dim, num_heads):
+    def __init__(
+        self, length, vocabulary_size, num_layers, hidden_dim, ff_dim, num_heads
+    ):
         super().__init__()
         self.source = nn.Embedding(vocabulary_size, hidden_dim)
         self.target = nn.Embedding(vocabulary_size, hidden_dim)
-        places = torch.as_tensor(sinusoids(torch.arange(LENGTH + 1), hidden_dim))
-        self.register_buffer("places", places.detach().clone())
+        self.positions = nn.Parameter(torch.zeros(length, hidden_dim))
         sizes = hidden_dim, num_heads, num_layers, num_layers, ff_dim, 0.0
         self.layers = nn.Transformer(*sizes, batch_first=True, norm_first=True)
         self.output = nn.Linear(hidden_dim, vocabulary_size)
 
     def forward(self, source, target):
-        source = self.source(source) + self.places[: source.shape[1]]
-        target = self.target(target) + self.places[: target.shape[1]]
-        mask = self.layers.generate_square_subsequent_mask(
-            target.shape[1], target.device, target.dtype
-        )
+        source = self.source(source) + self.positions[: source.shape[1]]
+        target = self.target(target) + self.positions[: target.shape[1]]
+        make_mask = self.layers.generate_square_subsequent_mask
+        mask = make_mask(target.shape[1], target.device)
         x = self.layers(source, target, tgt_mask=mask, tgt_is_causal=True)
         return self.output(x)
 
 
-def marian(vocabulary_size, num_layers, hidden_dim, ff_dim, num_heads):
+def marian(_, vocabulary_size, num_layers, hidden_dim, ff_dim, num_heads):
     """Hugging Face's Marian as a function of ids, in its own initial weights."""
     from transformers import MarianConfig, MarianMTModel
 
@@ -85,58 +83,59 @@ def marian(vocabulary_size, num_layers, hidden_dim, ff_dim, num_heads):
     sizes = {"layers": num_layers, "attention_heads": num_heads, "ffn_dim": ff_dim}
     options = {f"{x}_{k}": v for x in ("encoder", "decoder") for k, v in sizes.items()}
     options |= {"vocab_size": vocabulary_size, "d_model": hidden_dim}
-    options |= {"activation_function": "relu", "dropout": 0.0}
-    return Marian(MarianConfig(**options, pad_token_id=0, decoder_start_token_id=0))
+    options |= {"decoder_vocab_size": vocabulary_size, "activation_function": "relu"}
+    options |= {"pad_token_id": 0, "decoder_start_token_id": 0, "dropout": 0.0}
+    own = ("share_encoder_decoder_embeddings", "tie_word_embeddings", "use_cache")
+    return Marian(MarianConfig(**options, **dict.fromkeys(own, False)))
 
 
-def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("peer", choices=("plain", "marian"))
-    parser.add_argument("--model", choices=SIZES, default="luong")
-    parser.add_argument("--size", choices=("small", "paper", "dry"), default="small")
-    parser.add_argument("--batch-size", type=int, default=128)
-    parser.add_argument("--steps", type=int, default=20, help="of a window")
-    parser.add_argument("--turn", action="store_true", help="as of workers.gpu")
-    args = parser.parse_args(argv)
+def train(args, sizes, length):
+    """Trains a peer on targets of `length` words, the end token one of them. Returns
+    target tokens a second.
+
+    Args:
+        args: those of `tools.bench.workers.gpu`.
+        sizes: of the model, one of its `SIZES`.
+    """
     torch.manual_seed(1)
     place = "cuda" if torch.cuda.is_available() else "cpu"
-    # A dry run needs no C++ compiler.
-    options = {"backend": "eager"} if args.size == "dry" else {}
-    sizes, plain = SIZES[args.model][args.size], args.peer == "plain"
-    if args.model == "luong":
-        model = run = PlainLuong(**sizes).to(place)
-        model.step = torch.compile(model.step, **options)
-    else:
-        model = (PlainTransformer if plain else marian)(**sizes).to(place)
-        run = torch.compile(model, **options)
+    plain = PlainLuong if args.model == "luong" else PlainTransformer
+    make = plain if args.part == "plain" else marian
+    model = make(length, **sizes).to(place)
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
-    shape = args.batch_size, LENGTH + 1
+    shape = args.batch_size, length
     words = torch.randint(4, sizes["vocabulary_size"], shape, device=place)
 
-    def window():
+    def loss_of(words):
+        with torch.autocast(place, torch.bfloat16):
+            logits = model(words[:, :-1].flip(1), words).flatten(0, 1)
+        return nn.functional.cross_entropy(logits.float(), words.roll(-1, 1).flatten())
+
+    def window(function):
         for _ in range(args.steps):
-            with torch.autocast(place, torch.bfloat16):
-                logits = run(words[:, :-1].flip(1), words)
-            labels = words.roll(-1, 1)
-            loss = nn.functional.cross_entropy(logits.float().mT, labels)
+            loss = function(words)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-        return loss.item()  # when the GPU has ended
+        return loss.item()  # waits for the GPU
 
-    window()
-    if args.turn:
-        wait()
-    _, _, seconds = repeated(window, 3)
-    tokens = args.steps * words.numel()
-    found = {
-        "tokens_per_second": tokens / min(seconds),
-        "versions": versions("torch", *[] if plain else ["transformers"]),
-        "device": device(),
-        **memory(),
-    }
-    print(json.dumps(found))
+    def with_step(words, step):
+        model.step = step
+        return loss_of(words)
 
-
-if __name__ == "__main__":
-    main()
+    # A dry run needs no C++ compiler.
+    options = {"backend": "eager"} if args.size == "dry" else {}
+    eager = model.step if args.model == "luong" else loss_of
+    found = {"eager": eager, "compiled": torch.compile(eager, **options)}
+    for name, function in found.items():
+        step = functools.partial(with_step, step=function)
+        run = step if args.model == "luong" else function
+        found[name] = functools.partial(window, run)
+        found[name]()
+    args.wait()
+    for name, run in found.items():
+        seconds = min(timed(run)[1] for _ in range(2))
+        found[name] = args.steps * words.numel() / seconds
+    packages = ["torch"] + ["transformers"] * (args.part == "marian")
+    most = max(found.values())
+    return {**found, "tokens_per_second": most, "versions": versions(*packages)}

@@ -49,7 +49,8 @@ class WarmUp(keras.utils.PyDataset):
         super().__init__()
         self.chosen, counts = [], collections.Counter()
         for x, labels, weights in map(batches.__getitem__, range(len(batches))):
-            counts[shape := (x["source_ids"].shape, labels.shape)] += 1
+            shape = x["source_ids"].shape, labels.shape
+            counts[shape] += 1
             if counts[shape] <= 2:
                 self.chosen.append((x, labels, weights))
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tools import ROOT
-from tools.site.drawings import attention, recurrent  # noqa: F401 (they draw)
+from tools.site.drawings import attention, recurrent  # noqa: F401 (registers drawings)
 from tools.site.drawings.pen import DRAWINGS
 
 FOLDER = ROOT / "docs" / "drawings"
