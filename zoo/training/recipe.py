@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from zoo.checks import integer
+from zoo.checks import integer, one_of
 from zoo.files import StrPath, bundled_folder
 from zoo.training.config import gpus, only_run_in
 from zoo.training.fit import interrupts
-from zoo.training.recipes.arguments import Arguments, parse
+from zoo.training.recipes.arguments import PRECISIONS, Arguments, parse
 from zoo.training.recipes.choices import ClassArguments
 from zoo.training.recipes.user_text import UserText, choose
 
@@ -284,7 +284,7 @@ def train(
         Path(output),
         scale=size,
         seed=integer("seed", seed, 0),
-        precision=precision,
+        precision=one_of("precision", precision, (None, *PRECISIONS)),
         columns=_as_list(columns),
         languages=_as_list(languages),
         start=None if start is None else os.fspath(start),

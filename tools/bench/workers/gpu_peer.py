@@ -126,16 +126,17 @@ def train(args, sizes, length):
     # A dry run needs no C++ compiler.
     options = {"backend": "eager"} if args.size == "dry" else {}
     eager = model.step if args.model == "luong" else loss_of
-    found = {"eager": eager, "compiled": torch.compile(eager, **options)}
-    for name, function in found.items():
-        step = functools.partial(with_step, step=function)
-        run = step if args.model == "luong" else function
-        found[name] = functools.partial(window, run)
-        found[name]()
+    runs = {"eager": eager, "compiled": torch.compile(eager, **options)}
+    if args.model == "luong":
+        runs = {k: functools.partial(with_step, step=step) for k, step in runs.items()}
+    windows = {name: functools.partial(window, run) for name, run in runs.items()}
+    for run in windows.values():
+        run()
     args.wait()
-    for name, run in found.items():
-        seconds = min(timed(run)[1] for _ in range(2))
-        found[name] = args.steps * words.numel() / seconds
+    found = {
+        name: args.steps * words.numel() / min(timed(run)[1] for _ in range(2))
+        for name, run in windows.items()
+    }
     packages = ["torch"] + ["transformers"] * (args.part == "marian")
     most = max(found.values())
     return {**found, "tokens_per_second": most, "versions": versions(*packages)}

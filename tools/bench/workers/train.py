@@ -139,7 +139,7 @@ def main(argv=None):
     args = parser.parse_args(argv)
     keras.utils.set_random_seed(1)
     texts = [args.data / f"train.{side}" for side in ("source", "target")]
-    lines = [path.read_text("utf-8").splitlines() for path in texts]
+    lines = [path.read_text("utf-8").strip("\n").split("\n") for path in texts]
     known = list(read_vocabularies(args.data))
     rows = map(to_ids, lines, known)
     batches = PairBatches(*rows, batch_size=args.batch_size, seed=1)

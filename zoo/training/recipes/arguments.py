@@ -66,6 +66,7 @@ def _absolute(name):
     return str(Path(name).absolute()) if Path(name).is_dir() else name
 
 
+PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 TEXT = ("train", "valid", "test", "columns", "languages")
 # What argparse needs to know of options beyond their names and help.
 _FLAGS = {"start": "--from", "changes": "--set"}
@@ -74,7 +75,7 @@ _WORDS: dict[str, dict[str, Any]] = {
     "output": {"metavar": "DIR"},
     "changes": {"metavar": "KEY=VALUE", "action": "append"},
     "seed": {"type": int},
-    "precision": {"choices": ("float32", "mixed_bfloat16", "mixed_float16")},
+    "precision": {"choices": PRECISIONS},
     "distribute": {"choices": MODES},
     "finish": {"action": "store_true"},
     "train": {**_FILES, "action": "append"},
