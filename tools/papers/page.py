@@ -203,9 +203,9 @@ def _presets(presets):
         "## The presets",
         f"One seed each (`luong_local`: the better of two), by "
         f"`{made['command']}` at commit {made['commit']}, {made['date']}, "
-        f"{made['machine']}. `bahdanau` and `transformer` have since been trained "
-        "further ([presets](presets.md)). English to German, sacreBLEU 13a, beam 5 "
-        "where the head names no other.",
+        f"{made['machine']}. `bahdanau`, `luong_global`, `luong_local` and "
+        "`transformer` have since been trained further ([presets](presets.md)). "
+        "English to German, sacreBLEU 13a, beam 5 where the head names no other.",
         _translators(presets),
         *_ensemble(presets),
         *_language_models(presets),

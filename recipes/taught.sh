@@ -1,0 +1,61 @@
+#!/bin/sh
+# Makes luong_global, luong_local and bahdanau as bundled: each is trained as its recipe
+# says, then on captions three times as often, then on the captions' translations by four
+# models together, too (sequence-level knowledge distillation, Kim & Rush 2016, section
+# 3.2). It takes ten hours of a CPU core.
+#
+#     ZOO_DATA_DIR=FOLDER sh recipes/taught.sh    # reads its multi30k and tatoeba
+set -eu
+export KERAS_BACKEND=torch
+captions=$ZOO_DATA_DIR/multi30k sentences=$ZOO_DATA_DIR/tatoeba
+
+further() {  # NAME START OUTPUT EPOCHS RATE WARMUP, and other options of zoo train
+    name=$1 start=$2 output=$3 epochs=$4 rate=$5 warmup=$6
+    shift 6
+    case $name in luong_*) set -- --set model.readout_dropout=0.2 "$@" ;; esac
+    zoo train "$name" --from "$start" --output "$output" --epochs "$epochs" \
+        --precision mixed_bfloat16 --set optimizer.learning_rate="$rate" \
+        --set optimizer.warmup="$warmup" --set batch.batch_tokens=2048 \
+        --set buckets=8 --set model.dropout=0.2 "$@"
+}
+
+more_captions() {
+    further "$@" --scale small --set 'corpora=[["multi30k",3],["tatoeba",1]]'
+}
+
+KERAS_BACKEND=jax zoo train luong_global --scale small --seed 1
+KERAS_BACKEND=jax zoo train luong_local --scale small --seed 2
+KERAS_BACKEND=jax zoo train bahdanau --scale small --seed 1
+more_captions luong_global runs/luong_global-small runs/global 5 2e-3 300
+more_captions luong_local runs/luong_local-small runs/local 4 2e-3 300
+more_captions bahdanau runs/bahdanau-small runs/bahdanau 5 2e-3 300 \
+    --set batch.batch_tokens=1536
+
+python - > runs/taught.de <<END
+import zoo
+
+names = "runs/global", "runs/local", "runs/bahdanau", "transformer"
+teacher = zoo.decoding.Ensemble([zoo.load(x, dtype="bfloat16") for x in names])
+texts = open("$captions/train.en", encoding="utf-8").read().splitlines()
+print(*teacher.translate(texts, beam_size=5), sep="\n")
+END
+for language in en de; do  # a caption, a sentence, …
+    head -n 1000 "$captions/valid.$language" \
+        | paste -d '\n' - "$sentences/valid.$language" > "runs/valid.$language"
+done
+
+taught() {
+    further "$@" --languages en:de \
+        --train "$captions/train.en" runs/taught.de \
+        --train "$captions/train.en" runs/taught.de \
+        --train "$captions/train.en" "$captions/train.de" \
+        --train "$sentences/train.en" "$sentences/train.de" \
+        --valid runs/valid.en runs/valid.de \
+        --test "$captions/test_2016_flickr.en" "$captions/test_2016_flickr.de"
+}
+
+taught luong_global runs/global runs/global-taught 3 1e-3 100
+taught bahdanau runs/bahdanau runs/bahdanau-taught 2 1.5e-3 100
+taught luong_local runs/local runs/local-taught 3 1e-3 100
+# Local attention with D = 5 instead of 10, from where it has learned to translate.
+taught luong_local runs/local-taught runs/local-narrow 1 3e-4 100 --set model.window=5
