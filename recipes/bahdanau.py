@@ -60,8 +60,8 @@ RECIPE = translators.translation_recipe(
                 "initializer_range": 0.1,
             }
         ),
-        # The batches of the bundled preset. The other recipes', which take less time to
-        # learn as much, were not tried.
+        # The other recipes' batches, which take less time to learn as much, were not
+        # tried here.
         "small": translators.small(SMALL, rate=2e-3, batch={"batch_tokens": 1536}),
         "tatoeba": translators.tatoeba(SMALL, rate=2e-3, batch={"batch_tokens": 1536}),
         "multi30k": translators.multi30k(

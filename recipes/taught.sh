@@ -1,15 +1,16 @@
 #!/bin/sh
-# Makes luong_global, luong_local and bahdanau as bundled: each is trained as its recipe
-# says, then on captions three times as often, then on the captions' translations by four
-# models together, too (sequence-level knowledge distillation, Kim & Rush 2016, section
-# 3.2). It takes ten hours of a CPU core.
+# Trains luong_global, luong_local and bahdanau as the bundled presets were: by their
+# recipes, then with each caption three times an epoch, then also on translations of the
+# captions by an ensemble of these three and the preset transformer (sequence-level
+# knowledge distillation, Kim & Rush 2016, section 3.2). It takes about twelve hours of a
+# CPU core. Results: runs/global-taught, runs/local-narrow, runs/bahdanau-taught.
 #
-#     ZOO_DATA_DIR=FOLDER sh recipes/taught.sh    # reads its multi30k and tatoeba
+#     ZOO_DATA_DIR=FOLDER sh recipes/taught.sh    # FOLDER has multi30k/ and tatoeba/
 set -eu
 export KERAS_BACKEND=torch
 captions=$ZOO_DATA_DIR/multi30k sentences=$ZOO_DATA_DIR/tatoeba
 
-further() {  # NAME START OUTPUT EPOCHS RATE WARMUP, and other options of zoo train
+further() {  # NAME START OUTPUT EPOCHS RATE WARMUP [OPTION…]
     name=$1 start=$2 output=$3 epochs=$4 rate=$5 warmup=$6
     shift 6
     case $name in luong_*) set -- --set model.readout_dropout=0.2 "$@" ;; esac
@@ -39,7 +40,9 @@ teacher = zoo.decoding.Ensemble([zoo.load(x, dtype="bfloat16") for x in names])
 texts = open("$captions/train.en", encoding="utf-8").read().splitlines()
 print(*teacher.translate(texts, beam_size=5), sep="\n")
 END
-for language in en de; do  # a caption, a sentence, …
+# Validation reads the first 500 pairs: captions and sentences alternate. Of a sentence
+# with several references all are one text, as when the bundled weights were chosen.
+for language in en de; do
     head -n 1000 "$captions/valid.$language" \
         | paste -d '\n' - "$sentences/valid.$language" > "runs/valid.$language"
 done
@@ -57,5 +60,5 @@ taught() {
 taught luong_global runs/global runs/global-taught 3 1e-3 100
 taught bahdanau runs/bahdanau runs/bahdanau-taught 2 1.5e-3 100
 taught luong_local runs/local runs/local-taught 3 1e-3 100
-# Local attention with D = 5 instead of 10, from where it has learned to translate.
+# Narrows the window from D = 10 to 5, once the model translates.
 taught luong_local runs/local-taught runs/local-narrow 1 3e-4 100 --set model.window=5

@@ -246,7 +246,7 @@ def test_a_translator_has_its_paper_lesson_and_equation(name):
 @pytest.mark.parametrize(
     ("name", "attention", "window", "heads", "feeding"),
     [
-        ("luong_local", "local", 10, None, True),
+        ("luong_local", "local", 5, None, True),
         ("luong_concat", "global", None, None, True),
         ("transformer", "multi_head", None, [3, 4], False),
         ("seq2seq", "none", None, None, False),

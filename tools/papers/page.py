@@ -212,9 +212,9 @@ def _presets(presets):
         *_directions(presets),
         *_lags(presets),
         "## Alignments",
-        "As in figure 3 of Bahdanau et al. 2015: the source across, each preset's own "
-        "translation down, darker is more. `luong_reversed` often points one word to "
-        "the left ([why](papers/luong.md)).",
+        "As in figure 3 of Bahdanau et al. 2015: the source across, the translation "
+        "of each preset, as it was then, down, darker is more. `luong_reversed` often "
+        "points one word to the left ([why](papers/luong.md)).",
         *(
             f"![{text}](reproduction/alignment_{number}.svg)"
             for number, text in enumerate(presets["sentences"], start=1)

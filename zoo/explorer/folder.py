@@ -100,7 +100,7 @@ def model_info(folder: Path, name: str, site: str | None = None) -> dict[str, An
         >>> import zoo
         >>> info = model_info(zoo.presets.find("luong_local"), "luong_local")
         >>> info["attention"], info["window"], info["equation"]
-        ('local', 10, 'luong_local')
+        ('local', 5, 'luong_local')
     """
     path = folder / CARD_FILE
     card = json.loads(path.read_text("utf-8")) if path.is_file() else {}
