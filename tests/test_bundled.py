@@ -50,7 +50,7 @@ def test_its_card_is_complete(name):
     assert card.equations and card.configuration and card.examples and card.speed
     assert card.scores and card.weaknesses and card.intended_use
     _, found, script = card.recipe.partition("sh recipes/")
-    recipe = (ROOT / "recipes" / script).read_text() if found else card.recipe
+    recipe = (ROOT / "recipes" / script).read_text("utf-8") if found else card.recipe
     assert f"--seed {card.seed}" in recipe
     for score in card.scores:
         program, *words = shlex.split(score["command"])
