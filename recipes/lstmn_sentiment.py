@@ -14,8 +14,8 @@ paper's baseline, `--set num_layers=2` for two layers. The paper starts from Glo
 word vectors; here they are learned from the treebank's few words. `small` has 40.8 % of
 five classes and 77.8 % of two. The bundled preset, with phrases of up to 20 words
 (`--set phrases=20 --set epochs=2 --set batch_size=32 --set optimizer.schedule=linear
---set optimizer.learning_rate=2e-3`), has 45.4 % and 83.5 %. Validation chose it (45.5 %;
-half the rate: 44.9 %, and with phrases of up to 30 words: 44.4 %).
+--set optimizer.learning_rate=2e-3`), has 45.4 % and 83.5 %. Validation chose it:
+45.5 %; at half the rate 44.9 %, and there with phrases of up to 30 words 44.4 %.
 """
 
 import dataclasses

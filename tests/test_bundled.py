@@ -46,12 +46,12 @@ def test_they_are_bundled():
 @pytest.mark.parametrize("name", CARDS)
 def test_its_card_is_complete(name):
     card = CARDS[name]
-    assert card.bytes <= 20e6
-    assert card.equations and card.configuration and card.examples and card.speed
-    assert card.scores and card.weaknesses and card.intended_use
+    assert card.bytes <= 20e6 and card.equations and card.configuration and card.speed
+    assert card.examples and card.scores and card.weaknesses and card.intended_use
     _, found, script = card.recipe.partition("sh recipes/")
     recipe = (ROOT / "recipes" / script).read_text("utf-8") if found else card.recipe
     assert f"--seed {card.seed}" in recipe
+    assert cli.main(["train", "--from", name, "--help"]) == 0  # finds the recipe
     for score in card.scores:
         program, *words = shlex.split(score["command"])
         assert program != "zoo" or cli._parse(words).preset == name

@@ -51,9 +51,9 @@ def _names(options):
     given, _ = parser.parse_known_args(options)
     if given.resume is not None:
         return [read_configuration(given.resume)["recipe"]["name"]]
-    # The command that trained it: "python recipes/NAME.py …" or "zoo train NAME …".
+    # "python recipes/NAME.py …" or "zoo train NAME …" made it, or a script: its name.
     card = given.start and card_of(find_preset(given.start))
-    return re.findall(r"\w+", card.recipe) if card else []
+    return re.findall(r"\w+", f"{card.recipe} {card.name}") if card else []
 
 
 @command("zoo report runs/mine", words("folder", "FOLDER", "of a run, as runs/NAME"))

@@ -58,7 +58,7 @@ class Card:
         data: the training corpora, dicts with "name" and "terms".
         sizes: "parameters" and "vocabulary" (entries), both int.
         recipe: the command that makes the preset.
-        configuration: the hyper-parameters of that run, as in its config.json.
+        configuration: the hyper-parameters of its last run, as in config.json.
         seed: the random seed of that run.
         commit: the version of the code that ran.
         date: the day of the run, as YYYY-MM-DD.
