@@ -26,16 +26,16 @@ _SMALL = 2**15  # values of which torch finds the largest sooner without blocks
 def top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """`ops.top_k` of finite float32 values, the lower index first among equals.
 
-    TensorFlow and JAX guarantee that; torch does not. The k largest values are in the k
-    blocks with the largest maxima, and a plain reduction finds maxima faster than a
-    sort of many values.
+    TensorFlow and JAX guarantee that; torch does not. The k largest of V values are in
+    the k blocks with the largest maxima, which take less time than to sort all V.
     """
     torch = keras.backend.backend() == "torch"
     largest_of = _torch_top_k if torch else ops.top_k
     size = int(values.shape[-1])  # a tensor while torch traces a step
-    # Torch finds maxima of 64 values faster than of 48. Whole blocks need no copy.
+    # Torch is fastest with multiples of 64. A width that divides V saves a copy.
     least = 64 * math.ceil(math.isqrt(size // k) / 64)
-    width = next((w for w in range(least, 2 * least, 4) if size % w == 0), least)
+    widths = range(least, min(2 * least, size // (4 * k) + 1), 4)
+    width = next((width for width in widths if size % width == 0), least)
     small = torch and math.prod(map(int, values.shape)) <= _SMALL
     if small or size < 4 * k * width:
         return largest_of(values, k)
