@@ -26,16 +26,16 @@ _SMALL = 2**15  # values of which torch finds the largest sooner without blocks
 def top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """`ops.top_k` of finite float32 values, the lower index first among equals.
 
-    TensorFlow and JAX guarantee that; torch does not. The k largest of V values are in
-    the k blocks with the largest maxima, which take less time than to sort all V.
+    TensorFlow and JAX guarantee that; torch does not. The k largest values are in the k
+    blocks with the largest maxima, and a plain reduction finds maxima faster than a
+    sort of many values.
     """
     torch = keras.backend.backend() == "torch"
-    largest_of = _torch_top_k if torch else ops.top_k
+    # XLA finds maxima of 48 values three times as fast as of 32 or 34, torch of 64
+    # seven times as fast as of 48.
+    largest_of, block = (_torch_top_k, 64) if torch else (ops.top_k, 48)
     size = int(values.shape[-1])  # a tensor while torch traces a step
-    # Torch is fastest with multiples of 64. A width that divides V saves a copy.
-    least = 64 * math.ceil(math.isqrt(size // k) / 64)
-    widths = range(least, min(2 * least, size // (4 * k) + 1), 4)
-    width = next((width for width in widths if size % width == 0), least)
+    width = block * math.ceil(math.isqrt(size // k) / block)
     small = torch and math.prod(map(int, values.shape)) <= _SMALL
     if small or size < 4 * k * width:
         return largest_of(values, k)

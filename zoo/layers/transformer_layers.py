@@ -129,7 +129,7 @@ class MultiHeadAttention(MemoryLayer):
         """
         keys, values = keys
         queries = self._heads(self.W_Q, query) * self.head_size**-0.5
-        scores = ops.einsum("bhtd,bhsd->bhts", queries, keys)
+        scores = ops.matmul(queries, ops.swapaxes(keys, 2, 3))
         if mask is not None:
             mask = mask[:, None] if len(mask.shape) == 3 else mask[:, None, None]
         weights = masked_softmax(scores, mask)
