@@ -18,6 +18,7 @@ except ModuleNotFoundError:  # an environment for ONNX Runtime alone, without Ke
 _CLASS = re.compile(
     r'^@keras\.saving\.register_keras_serializable\(package="zoo"\)\nclass (\w+)', re.M
 )
+_PAIR = re.compile(r"^(\w+), (\w+) = classes_for\(", re.M)  # of `zoo.tasks.translator`
 
 
 def register_with_keras() -> None:
@@ -33,7 +34,8 @@ def _register(keras):
     registered = keras.saving.get_custom_objects()
     home = Path(__file__).parent
     for path in sorted(home.rglob("*.py")):
-        for name in _CLASS.findall(path.read_text(encoding="utf-8")):
+        text = path.read_text(encoding="utf-8")
+        for name in [*_CLASS.findall(text), *sum(_PAIR.findall(text), ())]:
             module = ".".join(("zoo", *path.relative_to(home).with_suffix("").parts))
             registered.setdefault(f"zoo>{name}", _StandIn(module, name))
 

@@ -135,107 +135,32 @@ class Translator(Generating, Translating, Seq2SeqTask, keras_hub.models.Seq2SeqL
         return {"token_ids": ops.where(real[:, None], token_ids, prompt)}
 
 
-# === The papers' translators: each a backbone with its preprocessor ===
-@keras.saving.register_keras_serializable(package="zoo")
-class BahdanauPreprocessor(TranslatorPreprocessor):
-    """Strings to ids and back for `Bahdanau`."""
+# === The papers' translators ===
+def classes_for(backbone: Any, paper: str | None = None) -> tuple[Any, Any]:
+    """Makes a backbone class's preprocessor and translator, named after it.
 
-    backbone_cls = Bahdanau
+    They are registered subclasses of `TranslatorPreprocessor` and `Translator`.
+    """
+    cls, paper = f"`{backbone.__name__}`", paper or backbone.__name__
 
+    def make(kind, base, text, **attributes):
+        attributes |= {"__module__": __name__, "__doc__": text}
+        made = type(base)(f"{paper}{kind}", (base,), attributes)
+        return keras.saving.register_keras_serializable(package="zoo")(made)
 
-@keras.saving.register_keras_serializable(package="zoo")
-class BahdanauTranslator(Translator):
-    """Translates text with `Bahdanau`; see `zoo.models.Translator`."""
-
-    backbone_cls = Bahdanau
-    preprocessor_cls = BahdanauPreprocessor
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class RNNencdecPreprocessor(TranslatorPreprocessor):
-    """Strings to ids and back for `RNNencdec`."""
-
-    backbone_cls = RNNencdec
+    text = f"Strings to ids and back for {cls}."
+    strings = make("Preprocessor", TranslatorPreprocessor, text, backbone_cls=backbone)
+    text = f"Translates text with {cls}; see `zoo.models.Translator`."
+    options = {"backbone_cls": backbone, "preprocessor_cls": strings}
+    return strings, make("Translator", Translator, text, **options)
 
 
-@keras.saving.register_keras_serializable(package="zoo")
-class RNNencdecTranslator(Translator):
-    """Translates text with `RNNencdec`; see `zoo.models.Translator`."""
-
-    backbone_cls = RNNencdec
-    preprocessor_cls = RNNencdecPreprocessor
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class RNNEncoderDecoderPreprocessor(TranslatorPreprocessor):
-    """Strings to ids and back for `RNNEncoderDecoder`."""
-
-    backbone_cls = RNNEncoderDecoder
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class RNNEncoderDecoderTranslator(Translator):
-    """Translates text with `RNNEncoderDecoder`; see `zoo.models.Translator`."""
-
-    backbone_cls = RNNEncoderDecoder
-    preprocessor_cls = RNNEncoderDecoderPreprocessor
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class LSTMNPreprocessor(TranslatorPreprocessor):
-    """Strings to ids and back for `LSTMNEncoderDecoder`."""
-
-    backbone_cls = LSTMNEncoderDecoder
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class LSTMNTranslator(Translator):
-    """Translates text with `LSTMNEncoderDecoder`; see `zoo.models.Translator`."""
-
-    backbone_cls = LSTMNEncoderDecoder
-    preprocessor_cls = LSTMNPreprocessor
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class LuongPreprocessor(TranslatorPreprocessor):
-    """Strings to ids and back for `Luong`."""
-
-    backbone_cls = Luong
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class LuongTranslator(Translator):
-    """Translates text with `Luong`; see `zoo.models.Translator`."""
-
-    backbone_cls = Luong
-    preprocessor_cls = LuongPreprocessor
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class Seq2SeqPreprocessor(TranslatorPreprocessor):
-    """Strings to ids and back for `Seq2Seq`."""
-
-    backbone_cls = Seq2Seq
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class Seq2SeqTranslator(Translator):
-    """Translates text with `Seq2Seq`; see `zoo.models.Translator`."""
-
-    backbone_cls = Seq2Seq
-    preprocessor_cls = Seq2SeqPreprocessor
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class TransformerPreprocessor(TranslatorPreprocessor):
-    """Strings to ids and back for `Transformer`."""
-
-    backbone_cls = Transformer
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class TransformerTranslator(Translator):
-    """Translates text with `Transformer`; see `zoo.models.Translator`."""
-
-    backbone_cls = Transformer
-    preprocessor_cls = TransformerPreprocessor
+BahdanauPreprocessor, BahdanauTranslator = classes_for(Bahdanau)
+RNNencdecPreprocessor, RNNencdecTranslator = classes_for(RNNencdec)
+RNNEncoderDecoderPreprocessor, RNNEncoderDecoderTranslator = classes_for(
+    RNNEncoderDecoder
+)
+LSTMNPreprocessor, LSTMNTranslator = classes_for(LSTMNEncoderDecoder, "LSTMN")
+LuongPreprocessor, LuongTranslator = classes_for(Luong)
+Seq2SeqPreprocessor, Seq2SeqTranslator = classes_for(Seq2Seq)
+TransformerPreprocessor, TransformerTranslator = classes_for(Transformer)
