@@ -230,9 +230,7 @@ class AttentionCell(DecoderCell):
     def setup(self) -> None:
         if self.units is None and self.vector != "context":
             self.units = self.cells[-1].output_size
-        self.drop = keras.layers.Dropout(
-            self.dropout, seed=self.seed, dtype=self.dtype_policy
-        )
+        self.make_dropout()
         self.output_size = self.units
 
     def build(self, inputs_shape: Shape, memory_shape: Shape) -> None:

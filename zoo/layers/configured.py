@@ -246,3 +246,8 @@ class ConfiguredLayer(Configured, DrawnInFloat32, keras.layers.Layer):
         """Makes a variable of that name, drawn by a clone of the initializer."""
         initializer = clone_initializer(initializer)
         setattr(self, name, self.add_weight(shape, initializer, name=name))
+
+    def make_dropout(self) -> None:
+        """Makes `drop`, of the arguments `dropout` and `seed`."""
+        options = {"seed": self.seed, "dtype": self.dtype_policy}
+        self.drop = keras.layers.Dropout(self.dropout, **options)

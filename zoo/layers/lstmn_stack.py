@@ -76,9 +76,7 @@ class LSTMN(ConfiguredLayer):
             )
             for layer in range(self.num_layers)
         ]
-        self.drop = keras.layers.Dropout(
-            self.dropout, seed=self.seed, dtype=self.dtype_policy
-        )
+        self.make_dropout()
 
     def build(self, inputs_shape: Shape) -> None:
         size = inputs_shape[-1]

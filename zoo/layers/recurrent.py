@@ -115,9 +115,7 @@ class RecurrentStack(ConfiguredLayer):
             ]
             for layer in range(self.num_layers)
         ]
-        self.drop = keras.layers.Dropout(
-            self.dropout, seed=self.seed, dtype=self.dtype_policy
-        )
+        self.make_dropout()
 
     def build(self, inputs_shape: Shape) -> None:
         size = inputs_shape[-1]
