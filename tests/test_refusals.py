@@ -37,20 +37,20 @@ REFUSED = {
     ],
     layers.LocalMonotonicAttention: [({"score": "location"}, "one of.*'location'")],
     partial(layers.ContextCell, layers.GRUCell(4)): [
-        ({"attention": None}, "`attention` must be.*None"),
+        ({"attention": None}, "`attention` must be.*None")
     ],
     partial(layers.ContextCell, attention=GENERAL): [
-        ({"cell": keras.layers.SimpleRNNCell(4)}, "GRUCell or LSTMCell.*SimpleRNNCell"),
+        ({"cell": keras.layers.SimpleRNNCell(4)}, "GRUCell or LSTMCell.*SimpleRNNCell")
     ],
     layers.ContextDecoder: [
-        ({"cell": layers.GRUCell(4)}, "`cell` must be.*ContextCell"),
+        ({"cell": layers.GRUCell(4)}, "`cell` must be.*ContextCell")
     ],
     partial(layers.AttentionCell, attention=GENERAL): [
         ({"cells": keras.layers.Dense(3)}, "recurrent cell.*Dense"),
         ({"cells": keras.layers.GRUCell(4, dropout=0.3)}, "no dropout of their own"),
     ],
     layers.FixedContextDecoder: [
-        ({"cell": layers.LSTMCell(4)}, "`cell` must be.*GRUCell.*LSTMCell"),
+        ({"cell": layers.LSTMCell(4)}, "`cell` must be.*GRUCell.*LSTMCell")
     ],
     HardAttention: [({"attention": "x"}, "`attention` must be.*'x'")],
     layers.ImageEncoder: [
@@ -66,14 +66,14 @@ REFUSED = {
         (
             {"query_shape": (3, 5, 6), "memory_shape": (3, 7, 6)},
             "must divide.*num_heads=4, size=6",
-        ),
+        )
     ],
     partial(layers.sinusoids, np.arange(3)): [({"size": 7}, "must be even.*size=7")],
     DotScore().build: [
         (
             {"query_shape": (None, 4), "memory_shape": (None, None, 5)},
             "query size 4.*memory size 5",
-        ),
+        )
     ],
     # === Models ===
     models.Seq2Seq: [
@@ -85,7 +85,7 @@ REFUSED = {
     ],
     models.BiRNN: [({"delay": 2}, "has no delay. Received: delay=2, direction='both'")],
     partial(models.BiRNNWords, 9, 7, 4): [
-        ({"window": 4}, "`window` must be odd. Received: window=4"),
+        ({"window": 4}, "`window` must be odd. Received: window=4")
     ],
     models.Luong: [
         (
@@ -123,10 +123,10 @@ REFUSED = {
     ],
     # === Text ===
     partial(text.WordPreprocessor, WORDS): [
-        ({"sequence_length": 1}, "`sequence_length` must be an integer from 2"),
+        ({"sequence_length": 1}, "`sequence_length` must be an integer from 2")
     ],
     partial(text.SentimentPreprocessor, WORDS): [
-        ({"sequence_length": 0}, "positive integer. Received: .*=0"),
+        ({"sequence_length": 0}, "positive integer. Received: .*=0")
     ],
     text.WordTokenizer: [
         ({"vocabulary": words}, "different words without white space")
@@ -191,7 +191,7 @@ REFUSED = {
     ],
     training.choose_buckets: [({"sizes": []}, "empty")],
     partial(training.Monitor, "loss"): [
-        ({"mode": "auto"}, "`mode` must be one of .*'auto'"),
+        ({"mode": "auto"}, "`mode` must be one of .*'auto'")
     ],
     training.SmoothedCrossEntropy: [
         ({"smoothing": 1.0}, "smoothing=1.0"),
@@ -204,7 +204,7 @@ REFUSED = {
         for warmup, total in ((-1, 10), (10, 10), (11, 10), (0, 0))
     ],
     partial(training.InverseSquareRoot, 1.0): [
-        ({"warmup": 0}, "`warmup` must be.*warmup=0"),
+        ({"warmup": 0}, "`warmup` must be.*warmup=0")
     ],
     partial(training.NoamSchedule, hidden_dim=512): [
         ({"warmup": 0}, "`warmup` must be.*warmup=0"),

@@ -40,11 +40,7 @@ def written(request, tmp_path_factory):
 @needs_tensorflow
 @pytest.mark.parametrize(
     ("given", "window"),
-    [
-        (None, 0),
-        ({3: 0.75, 1: 0.25}, 4),
-        *(long(None, 4), long({3: 0.75, 1: 0.25}, 0)),
-    ],
+    [(None, 0), ({3: 0.75, 1: 0.25}, 4), *(long(None, 4), long({3: 0.75, 1: 0.25}, 0))],
 )
 def test_a_step_is_that_of_python(written, given, window):
     task, folder = written

@@ -20,10 +20,7 @@ SMALL = {"hidden_dim": 8, "embedding_dim": 6, "attention_dim": 7, "maxout_dim": 
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {},
-        once({"readout": "current", "use_bias": False, "target_vocabulary_size": 15}),
-    ],
+    [{}, once({"readout": "current", "use_bias": False, "target_vocabulary_size": 15})],
     ids=str,
 )
 def test_contract(options):

@@ -222,8 +222,7 @@ def test_numbers_are_counted(preset):
 
 
 @pytest.mark.parametrize(
-    "sizes",
-    [{"vocabulary_size": 10**9}, {"hidden_dim": 10**6}, {"num_layers": 10**6}],
+    "sizes", [{"vocabulary_size": 10**9}, {"hidden_dim": 10**6}, {"num_layers": 10**6}]
 )
 def test_a_model_larger_than_its_weights_is_not_made(preset, sizes):
     """10^9 word vectors would take some 30 GB."""

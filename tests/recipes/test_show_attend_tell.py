@@ -21,7 +21,7 @@ def test_formulas_leave_a_preset_of_their_own(tmp_path, monkeypatch):
     card = read_card(tmp_path / "preset" / "show_attend_tell_formulas")
     assert card.languages == ["zxx"] and card.data[0]["name"] == "formulas"
     assert {score["metric"] for score in card.scores} == {
-        *("exact captions", "attention peak", "attention centre", "attention mass"),
+        *("exact captions", "attention peak", "attention centre", "attention mass")
     }
     assert card.scores[0]["command"].endswith("measure show_attend_tell_formulas")
     [formula] = draw_formulas(1, "test")

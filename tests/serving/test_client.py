@@ -179,10 +179,7 @@ UNFIT = {
         "texts as scores": {**BEST, "score": texts(2)},
         "other names": {"x": texts(2), "y": numbers(2)},
     },
-    "align": {
-        "without": ALIGN,
-        "turned": {**ALIGN, "alignment": numbers(2, 5, 3)},
-    },
+    "align": {"without": ALIGN, "turned": {**ALIGN, "alignment": numbers(2, 5, 3)}},
     "generate": {"two": {"some": texts(2), "more": texts(2)}},
     "tag": {"fewer": {**TAGS, "tags": texts(2, 2)}},
     "classify": {"without": {"probabilities": numbers(2, 2), "p": numbers(2)}},

@@ -176,11 +176,7 @@ def test_words_letters_and_tags_become_ids():
     x, y, weights = preprocessor([["The", "dog", "RUNS"], ["a"]], y=[TAGS[0], ["DET"]])
     assert x["word_ids"].tolist() == [[1, 5, 6], [3, 0, 0]]
     # Letters are as they stand: "T", "h", "e" and the capitals are not known.
-    assert x["character_ids"][0].tolist() == [
-        [1, 1, 1, 0],
-        [6, 9, 7, 0],
-        [1, 1, 1, 1],
-    ]
+    assert x["character_ids"][0].tolist() == [[1, 1, 1, 0], [6, 9, 7, 0], [1, 1, 1, 1]]
     assert not x["character_ids"][1, 1:].any()
     assert [preprocessor.decode(row) for row in y.tolist()][0] == TAGS[0]
     assert weights.tolist() == [[1, 1, 1], [1, 0, 0]]

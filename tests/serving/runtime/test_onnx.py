@@ -177,10 +177,7 @@ SPOILERS = {
         lambda folder: (folder / "manifest.json").write_text("{"),
         "should be a version of `zoo export`",
     ),
-    "foreign": (
-        rewrite(lambda m: m.update(format="other")),
-        "of the format zoo-onnx",
-    ),
+    "foreign": (rewrite(lambda m: m.update(format="other")), "of the format zoo-onnx"),
     "newer": (rewrite(lambda m: m.update(format_version=2)), "Received: 'zoo-onnx', 2"),
     "another_task": (rewrite(lambda m: m.update(task="sing")), "Received: 'sing'"),
     "other_settings": (rewrite(lambda m: m["settings"].update(x=1)), "is damaged"),

@@ -42,7 +42,7 @@ def test_an_example_is_kept_as_it_is():
 
 def test_list_items_stand_apart():
     assert convert(["Kinds:", "- `a`;", "  more", "- b."]) == [
-        *("Kinds:", "", "- ``a``;", "  more", "", "- b.", ""),
+        *("Kinds:", "", "- ``a``;", "  more", "", "- b.", "")
     ]
 
 

@@ -52,13 +52,7 @@ def first_ids(batches):
 
 
 @pytest.mark.parametrize(
-    "lengths",
-    [
-        [(3, 3)],
-        [(3, 3), (3, 7), (7, 3)],
-        [(3, 3), (7, 7), (11, 7)],
-    ],
-    ids=str,
+    "lengths", [[(3, 3)], [(3, 3), (3, 7), (7, 3)], [(3, 3), (7, 7), (11, 7)]], ids=str
 )
 @pytest.mark.parametrize("seed", [None, 1])
 def test_whatever_the_buckets_each_pair_comes_once(lengths, seed):
