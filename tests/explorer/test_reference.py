@@ -146,7 +146,7 @@ class TracingSearch(ArraySearch):
 
     def grow(self, logits, beam, sentences, nodes):
         best, words = candidates(self, logits, beam, sentences)
-        own = best - log_sum_exp(logits, keepdims=True)  # (K, k)
+        own = best - log_sum_exp(logits)  # (K, k)
         sums = (own + beam.live[0][:, None]).reshape(-1)
         for pick in np.argsort(-sums, kind="stable")[: 2 * self.beam_size].tolist():
             if not sums[pick] > LOW / 2:

@@ -4,7 +4,13 @@ import pytest
 from keras import ops
 
 from tests.harness import close, gradients, penalty_gradients, to_numpy
-from zoo.layers.functional import custom_gradient, masked_softmax
+from zoo.layers.functional import (
+    custom_gradient,
+    dense,
+    log_sum_exp,
+    masked_softmax,
+    multiply,
+)
 
 
 def test_masked_softmax_is_the_softmax_of_what_is_real():
@@ -22,6 +28,42 @@ def test_masked_softmax_of_an_empty_row_is_zero(dtype):
     scores = ops.cast(np.full((2, 3), 6e4, "float32"), dtype)
     weights = masked_softmax(scores, np.zeros((2, 3), bool))
     assert (to_numpy(ops.cast(weights, "float32")) == 0).all()
+
+
+@pytest.mark.parametrize("size", [1, 16, 37])
+def test_log_sum_exp_and_its_gradient(size):
+    x = np.random.default_rng(0).normal(size=(2, 3, size)) * 30
+    variable = keras.Variable(x.astype("float32"))
+    value, (found,) = gradients([variable], lambda: ops.sum(log_sum_exp(variable)))
+    total = np.exp(x).sum(-1, keepdims=True)
+    assert value == pytest.approx(np.log(total).sum(), rel=1e-5)
+    close(found, np.exp(x) / total)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("rows", [1, 5])
+def test_products_of_bfloat16s_and_their_gradients(rows, transposed):
+    rng = np.random.default_rng(0)  # small integers: nothing is rounded
+    x, y, w = (rng.integers(-4, 5, s) for s in ((rows, 6), (6, 7), (rows, 7)))
+    given = x, y.T if transposed else y
+    variables = [keras.Variable(v, dtype="bfloat16") for v in given]
+
+    def loss():
+        product = multiply(*(ops.convert_to_tensor(v) for v in variables), transposed)
+        return ops.sum(ops.multiply(product, ops.cast(w, "float32")))
+
+    value, (d_x, d_y) = gradients(variables, loss)
+    assert value == (x @ y * w).sum()
+    close(d_x, w @ y.T)
+    close(d_y, w.T @ x if transposed else x.T @ w)
+
+
+def test_a_dense_layer_in_bfloat16_gives_what_it_does():
+    layer = keras.layers.Dense(3, activation="relu", dtype="bfloat16")
+    x = ops.cast(np.arange(40.0).reshape(2, 4, 5) / 40, "bfloat16")
+    wanted, found = layer(x), dense(layer, x)
+    assert found.dtype == wanted.dtype
+    close(ops.cast(found, "float32"), ops.cast(wanted, "float32"), 1e-2)
 
 
 def test_a_gradient_takes_no_second_forward_pass():

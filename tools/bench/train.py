@@ -30,8 +30,8 @@ from tools.markdown import table
 from zoo.backend import BACKENDS
 from zoo.cli.common import count
 
-# On a CPU only PyTorch multiplies faster in bfloat16.
-SYSTEMS = (*BACKENDS, "torch-bfloat16")
+# On a CPU TensorFlow multiplies no faster in bfloat16.
+SYSTEMS = (*BACKENDS, "jax-bfloat16", "torch-bfloat16")
 MODELS = ("luong", "bahdanau", "transformer")
 
 

@@ -19,6 +19,7 @@ from zoo.decoding.compiled import (
     traced,
 )
 from zoo.decoding.search import Search
+from zoo.layers.functional import log_sum_exp, maxima
 
 _SMALL = 2**15  # values of which torch finds the largest sooner without blocks
 
@@ -42,7 +43,7 @@ def top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     count = size // width
     shape, rows = ops.shape(values)[:-1], ops.reshape(values, (-1, size))
     blocks = ops.reshape(rows[:, : count * width], (-1, count, width))
-    _, chosen = largest_of(ops.max(blocks, axis=-1), k)
+    _, chosen = largest_of(maxima(blocks)[..., 0], k)
     # In the order of their indices, so that the first of equals stays the first.
     chosen = ops.sort(ops.cast(chosen, "int32"), axis=-1)
     first = ops.arange(ops.shape(rows)[0], dtype="int32")[:, None] * count
@@ -126,6 +127,7 @@ class BeamSearch(Search):
 
     ops = ops
     top_k = staticmethod(top_k)
+    log_sum_exp = staticmethod(log_sum_exp)
     map_structure = staticmethod(tree.map_structure)
 
     def find(

@@ -110,7 +110,7 @@ def extend(
     ops, beams = search.ops, search.beam_size
     batch = ops.shape(beam.live)[0]
     logits = ops.cast(logits, "float32")
-    total = ops.logsumexp(logits, axis=-1, keepdims=True)
+    total = search.log_sum_exp(logits)
     # Other words do not get the probability of words that are ruled out.
     best, words = candidates(search, logits, beam, constants)
     width = best.shape[-1]

@@ -20,6 +20,7 @@ from keras import ops, tree
 
 from zoo.backend import Tensor, trace, usable_cores
 from zoo.decoding.batch_decoding import in_threads
+from zoo.layers.functional import log_sum_exp
 
 MAX_BATCHES = 8  # in memory at a time
 _TRACING = threading.Lock()  # batches may run in several threads
@@ -89,8 +90,8 @@ def _compile(model, function):
 def label_log_probs(logits: Tensor, labels: Tensor) -> Tensor:
     """Returns float32 log-probabilities of labels `(...)` under logits `(..., V)`."""
     logits = ops.cast(logits, "float32")
-    gold = ops.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
-    return gold - ops.logsumexp(logits, axis=-1)
+    gold = ops.take_along_axis(logits, labels[..., None], axis=-1)
+    return (gold - log_sum_exp(logits))[..., 0]
 
 
 # === Several batches at a time ===

@@ -36,6 +36,7 @@ class Search:
 
     ops: Any  # the library's functions, with the names and arguments of `keras.ops`
     top_k: Callable[[Tensor, int], tuple[Tensor, Tensor]]  # see `beam.top_k`
+    log_sum_exp: Callable[[Tensor], Tensor]  # along the last axis, which is kept as 1
     # Applies a function to the arrays of a model's state, or of several.
     map_structure: Callable[..., Any]
     find: Callable[..., Any]

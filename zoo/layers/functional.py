@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from zoo.backend import Tensor
+from zoo.backend import Tensor, bfloat16_product
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -24,6 +24,26 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     exponentials = ops.exp(shifted) * ops.cast(mask, shifted.dtype)
     total = ops.sum(exponentials, axis=-1, keepdims=True)
     return ops.cast(exponentials / ops.maximum(total, 1e-30), dtype)
+
+
+def maxima(x: Tensor) -> Tensor:
+    """The maxima along the last axis, which is kept as 1.
+
+    Under JAX by halves: on a CPU, XLA compares one number at a time in a maximum that
+    passes NaN on, and many in one of two tensors.
+    """
+    while keras.backend.backend() == "jax" and (size := x.shape[-1]) > 16:
+        half = (size + 1) // 2
+        x = ops.maximum(x[..., :half], x[..., -half:])
+    return ops.max(x, axis=-1, keepdims=True)
+
+
+def log_sum_exp(x: Tensor) -> Tensor:
+    """`ops.logsumexp` along the last axis, which is kept as 1."""
+    if keras.backend.backend() != "jax":
+        return ops.logsumexp(x, axis=-1, keepdims=True)
+    top = ops.stop_gradient(maxima(x))
+    return top + ops.log(ops.sum(ops.exp(x - top), axis=-1, keepdims=True))
 
 
 def read_mask(mask: Tensor | None, memory: Tensor) -> Any:
@@ -73,16 +93,56 @@ def flatten_leading(x: Tensor) -> Tensor:
     return ops.reshape(x, (-1, ops.shape(x)[-1]))  # it may be dynamic
 
 
-def linear(x: Tensor, kernel: Tensor) -> Tensor:
-    """`x` `(..., n)` times a matrix `(n, m)`.
+def multiply(x: Tensor, y: Tensor, transposed: bool = False) -> Tensor:
+    """The product of matrices `(N, n)` and `(n, m)`, or `(m, n)` if `transposed`."""
+    x, y = ops.convert_to_tensor(x), ops.convert_to_tensor(y)
+    dot = bfloat16_product(x.dtype, y.dtype)
+    if dot is None:
+        return ops.matmul(x, ops.transpose(y) if transposed else y)
+
+    @custom_gradient
+    def product(x, y):
+        def gradient(upstream):
+            pair = (upstream, x) if transposed else (x, upstream)
+            return multiply(upstream, y, not transposed), multiply_columns(*pair)
+
+        axes = ((1,), (int(transposed),)), ((), ())
+        return ops.cast(dot(x, y, axes), x.dtype), gradient
+
+    return product(x, y)
+
+
+def multiply_columns(x: Tensor, y: Tensor) -> Tensor:
+    """The product xᵀ y of matrices `(N, n)` and `(N, m)`."""
+    if bfloat16_product(x.dtype, y.dtype) is None:
+        return ops.matmul(ops.transpose(x), y)
+    # In two parts: XLA would make one transposition a part of a slower product.
+    half = x.shape[0] // 2
+    parts = [ops.transpose(x[:half]), ops.transpose(x[half:])]
+    return multiply(ops.concatenate(parts, axis=1), y)
+
+
+def linear(x: Tensor, kernel: Tensor, transposed: bool = False) -> Tensor:
+    """`multiply` of `x` `(..., n)`.
 
     A product of three axes by two, with unknown sizes inside a loop, does not compile
     under TensorFlow's XLA.
     """
     if len(x.shape) == 2:
-        return saturate(ops.matmul(x, kernel))
-    flat = saturate(ops.matmul(flatten_leading(x), kernel))
-    return ops.reshape(flat, (*ops.shape(x)[:-1], kernel.shape[-1]))
+        return saturate(multiply(x, kernel, transposed))
+    flat = saturate(multiply(flatten_leading(x), kernel, transposed))
+    return ops.reshape(flat, (*ops.shape(x)[:-1], kernel.shape[-1 - transposed]))
+
+
+def dense(layer: keras.layers.Dense, x: Tensor) -> Tensor:
+    """The output of a Dense layer, whose product in bfloat16 `multiply` makes."""
+    dtype = layer.compute_dtype
+    if layer.quantization_mode is not None or bfloat16_product(dtype) is None:
+        return layer(x)
+    output = linear(x, cast_weights(layer.kernel, dtype))
+    if layer.use_bias:
+        output = output + cast_weights(layer.bias, dtype)
+    return layer.activation(output)
 
 
 def saturate(x: Tensor) -> Tensor:

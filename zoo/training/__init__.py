@@ -24,7 +24,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "fit.checkpoint": ["CheckpointError", "Monitor"],
         "fast.logit_free": ["CarriedState", "compile_for_training"],
         "fit.loop": ["NotFiniteError"],
-        "losses": ["Perplexity", "SmoothedCrossEntropy"],
+        "losses": ["SmoothedCrossEntropy"],
         "optimizers": ["Optimizer"],
         "fast.process": ["tune_process"],
         "schedules": [

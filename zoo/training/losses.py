@@ -1,4 +1,4 @@
-"""The training loss, with and without its logits, and the perplexity."""
+"""The training loss, with and without its logits."""
 
 import functools
 from collections.abc import Callable
@@ -9,7 +9,14 @@ from keras import ops
 
 from zoo.backend import Tensor
 from zoo.checks import one_of, rate
-from zoo.layers.functional import custom_gradient, is_recorded
+from zoo.layers.functional import (
+    custom_gradient,
+    is_recorded,
+    log_sum_exp,
+    maxima,
+    multiply,
+    multiply_columns,
+)
 
 
 def mean(total: Tensor, count: Tensor) -> Tensor:
@@ -59,8 +66,8 @@ class SmoothedCrossEntropy(keras.losses.Loss):
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         y_pred = ops.cast(y_pred, "float32")
         labels = ops.cast(y_true, "int32")[..., None]
-        gold = ops.take_along_axis(y_pred, labels, axis=-1)[..., 0]
-        losses = ops.logsumexp(y_pred, axis=-1) - (1.0 - self.smoothing) * gold
+        gold = ops.take_along_axis(y_pred, labels, axis=-1)
+        losses = (log_sum_exp(y_pred) - (1.0 - self.smoothing) * gold)[..., 0]
         if self.smoothing:
             losses = losses - self.smoothing * ops.mean(y_pred, axis=-1)
         return losses
@@ -68,18 +75,9 @@ class SmoothedCrossEntropy(keras.losses.Loss):
     def __call__(
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
     ) -> Any:
-        return self.mean(*self.sums(y_true, y_pred, sample_weight))
-
-    def sums(
-        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """The summed loss and what it is divided by: `(scalar, scalar)`.
-
-        Over the parts of a batch both add up, which their quotient doesn't.
-        """
-        losses = self.call(y_true, y_pred)
         weights = _weights(sample_weight, y_pred)
-        return ops.sum(losses * weights), self.count(weights)
+        total = ops.sum(self.call(y_true, y_pred) * weights)
+        return self.mean(total, self.count(weights))
 
     def projected(
         self,
@@ -122,41 +120,6 @@ def _weights(sample_weight, outputs):
     if sample_weight is None:
         return ops.ones(ops.shape(outputs)[:-1])
     return ops.cast(sample_weight, "float32")
-
-
-@keras.saving.register_keras_serializable(package="zoo")
-class Perplexity(keras.metrics.Metric):
-    """exp of the mean negative log-likelihood of all tokens, without smoothing.
-
-    Every token has the same weight, whatever its batch (Keras's own cross-entropy
-    metric averages over each row first, so that batches of unlike width weigh
-    unlike).
-
-    Call arguments: labels `(B, T)`, logits `(B, T, V)`, `sample_weight` `(B, T)`.
-
-    Example:
-        >>> import numpy as np
-        >>> metric = Perplexity()
-        >>> metric.update_state(np.array([[1, 2]]), np.zeros((1, 2, 4)))
-        >>> round(float(metric.result()), 4)
-        4.0
-    """
-
-    def __init__(self, name: str = "perplexity", **kwargs: Any) -> None:
-        super().__init__(name=name, **kwargs)
-        self.total = self.add_weight(name="total", initializer="zeros")
-        self.count = self.add_weight(name="count", initializer="zeros")
-        self.loss = SmoothedCrossEntropy()
-
-    def update_state(
-        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
-    ) -> None:
-        total, count = self.loss.sums(y_true, y_pred, sample_weight)
-        self.total.assign_add(total)
-        self.count.assign_add(count)
-
-    def result(self) -> Tensor:
-        return ops.exp(mean(self.total, self.count))
 
 
 # === Without logits ===
@@ -239,7 +202,7 @@ def _part(features, labels, weights, kernel, bias, smoothing):
     shape = ops.shape(features)
     rows = ops.reshape(features, (-1, shape[-1]))
     labels, weights = ops.reshape(labels, (-1, 1)), ops.reshape(weights, (-1, 1))
-    logits = ops.cast(ops.matmul(rows, kernel), "float32")
+    logits = ops.cast(multiply(rows, kernel), "float32")
     if bias:
         logits = logits + ops.cast(bias[0], "float32")
     with_gradient = _with_gradient
@@ -250,8 +213,8 @@ def _part(features, labels, weights, kernel, bias, smoothing):
     gradient = ops.cast(gradient, rows.dtype)
     return (
         ops.sum(losses * weights),
-        ops.reshape(ops.matmul(gradient, ops.transpose(kernel)), shape),
-        ops.matmul(ops.transpose(rows), gradient),
+        ops.reshape(multiply(gradient, kernel, transposed=True), shape),
+        multiply_columns(rows, gradient),
         *d_bias,
     )
 
@@ -259,7 +222,7 @@ def _part(features, labels, weights, kernel, bias, smoothing):
 def _with_gradient(logits, labels, weights, smoothing):
     """Losses `(N, 1)`, and their weighted sum's gradient for the logits `(N, V)`."""
     vocabulary = logits.shape[-1]
-    peak = ops.max(logits, axis=-1, keepdims=True)
+    peak = maxima(logits)
     exponentials = ops.exp(logits - peak)
     total = ops.sum(exponentials, axis=-1, keepdims=True)
     gold = ops.take_along_axis(logits, labels, axis=-1)

@@ -8,7 +8,14 @@ import keras
 from keras import ops
 
 from zoo.backend import Shape, Tensor
-from zoo.layers.functional import columns, custom_gradient, join, scan
+from zoo.layers.functional import (
+    columns,
+    custom_gradient,
+    join,
+    multiply,
+    multiply_columns,
+    scan,
+)
 
 
 class TimeLoop:
@@ -58,9 +65,9 @@ class TimeLoop:
             place = self.add_input(own.widen(added))
             return lambda slices, x: own.product(x, slices[place])
         if added is None:
-            return lambda slices, x: ops.matmul(x, kernel)
+            return lambda slices, x: multiply(x, kernel)
         term = self.term(added)
-        return lambda slices, x: ops.matmul(x, kernel) + term(slices)
+        return lambda slices, x: multiply(x, kernel) + term(slices)
 
     def run(
         self, step: Callable, states: Any, reverse: bool = False
@@ -112,7 +119,7 @@ class LoopKernel:
         def widened(added, kernel):
             def gradient(upstream):
                 rows = ops.reshape(upstream, (-1, m + n))
-                d_kernel = ops.matmul(ops.transpose(rows[:, m:]), rows[:, :m])
+                d_kernel = multiply_columns(rows[:, m:], rows[:, :m])
                 return upstream[..., :m], d_kernel
 
             room = ops.zeros((*ops.shape(added)[:-1], n), dtype=added.dtype)
@@ -125,11 +132,11 @@ class LoopKernel:
         m = self.shape[1]
 
         @custom_gradient
-        def multiply(x, kernel, transposed, added):
+        def product(x, kernel, transposed, added):
             def gradient(upstream):
                 rows = ops.concatenate([upstream, x], axis=-1)
-                return ops.matmul(upstream, transposed), None, None, rows
+                return multiply(upstream, transposed), None, None, rows
 
-            return ops.matmul(x, kernel) + added[:, :m], gradient
+            return multiply(x, kernel) + added[:, :m], gradient
 
-        return multiply(x, self.kernel, self.transposed, added)
+        return product(x, self.kernel, self.transposed, added)

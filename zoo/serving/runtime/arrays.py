@@ -99,11 +99,10 @@ def top_k(values: np.ndarray, k: int) -> Any:
     return np.take_along_axis(values, order, axis=-1), order
 
 
-def log_sum_exp(values: np.ndarray, axis: int = -1, keepdims: bool = False) -> Any:
-    """Returns log Σ exp(values), without overflow."""
-    most = values.max(axis, keepdims=True)
-    total = np.log(np.exp(values - most).sum(axis, keepdims=True)) + most
-    return total if keepdims else np.squeeze(total, axis)
+def log_sum_exp(values: np.ndarray) -> np.ndarray:
+    """Returns log Σ exp(values) along the last axis, which is kept as 1."""
+    top = values.max(-1, keepdims=True)
+    return top + np.log(np.exp(values - top).sum(-1, keepdims=True))
 
 
 def map_structure(function: Any, first: Any, *others: Any) -> Any:
@@ -123,7 +122,6 @@ _OPS = SimpleNamespace(
     **{name: getattr(np, name) for name in _SAME},
     cast=lambda x, dtype: np.asarray(x).astype(dtype, copy=False),
     convert_to_tensor=np.asarray,
-    logsumexp=log_sum_exp,
     segment_sum=lambda values, ids, count: np.bincount(ids, values, count),
     stop_gradient=lambda x: x,
     top_k=top_k,
@@ -139,6 +137,7 @@ class ArraySearch(Search):
 
     ops = _OPS
     top_k = staticmethod(top_k)
+    log_sum_exp = staticmethod(log_sum_exp)
     map_structure = staticmethod(map_structure)
 
     def find(

@@ -123,7 +123,7 @@ class Translator(Translating):
         for t, (logits, _) in enumerate(self.backbone.read(source, target_ids)):
             rows = np.arange(len(logits))
             gold = logits[rows, labels[: len(logits), t]]
-            found[rows, t] = gold - log_sum_exp(logits)
+            found[rows, t] = gold - log_sum_exp(logits)[..., 0]
         return [found]
 
     def target_alignments(

@@ -5,13 +5,14 @@ from collections.abc import Callable
 from typing import Any
 
 import keras
+import keras_hub
 
 from zoo.analysis.evaluation import corpus_scores
 from zoo.decoding import BeamSearch, search_ids
 from zoo.training.distribute import Distribution
 from zoo.training.fit.checkpoint import Logs, get_generator, set_generator
 from zoo.training.fit.padded_batches import PairBatches, as_dataset
-from zoo.training.losses import Perplexity, SmoothedCrossEntropy
+from zoo.training.losses import SmoothedCrossEntropy
 
 
 def epoch_line(
@@ -89,7 +90,7 @@ class Validation(Scores):
             self.evaluator.compile(
                 optimizer="sgd",
                 loss=SmoothedCrossEntropy(),
-                weighted_metrics=[Perplexity()],
+                weighted_metrics=[keras_hub.metrics.Perplexity(from_logits=True)],
             )
 
     def _validate(self, _):
