@@ -14,8 +14,9 @@ from zoo.training import recipe
 BACKENDS = ("tensorflow", "jax", "torch")
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # float16 has the smaller range, bfloat16 larger errors, and JAX its own products of it.
-HALF = ("mixed_bfloat16", "mixed_float16")
-HALF = HALF[keras.backend.backend() == "tensorflow" :][:1] if QUICK else HALF
+HALF = ("mixed_float16", "mixed_bfloat16")
+if QUICK:
+    HALF = HALF[1:] if keras.backend.backend() == "jax" else HALF[:1]
 
 
 def load_recipe(name):

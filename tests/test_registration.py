@@ -16,6 +16,7 @@ assert type(model.loss).__module__ == "zoo.training.losses"
 LOAD_TASK = """
 task = keras.saving.load_model(f"{folder}/task.keras")
 assert type(task.augmentation[0]).__name__ == "ScheduledSampling"
+assert known >= {f"zoo>{name}" for name in zoo.tasks.__all__ if name != "Translator"}
 """
 FROM_PRESET = """
 for name in ("Seq2SeqLMPreprocessor", "Backbone", "Seq2SeqLM"):
@@ -26,6 +27,7 @@ UNLOADED = """
 import sys
 folder = sys.argv[1]
 assert "zoo.models" not in sys.modules
+known = set(keras.saving.get_custom_objects())
 """
 
 

@@ -145,16 +145,25 @@ def _without_greeting():
             shown.wait(1)
 
 
-def bfloat16_product(*dtypes: Any) -> Any:
-    """JAX's `dot_general`, with sums in float32, if that is faster, or else None.
+def jax_on_cpu() -> bool:
+    """Whether JAX is the backend, and computes on a CPU."""
+    if configured_backend() != "jax":
+        return False
+    import jax
 
-    It is for bfloat16s on a CPU: for no others does XLA use AMX. Tried in JAX 0.10.
+    return jax.default_backend() == "cpu"
+
+
+def bfloat16_product(*dtypes: Any) -> Any:
+    """JAX's `dot_general` with sums in float32, for bfloat16s on a CPU, or None.
+
+    For no other product of bfloat16s does XLA use AMX. Tried in JAX 0.10 on one device.
     """
-    if configured_backend() != "jax" or any(x != "bfloat16" for x in dtypes):
+    if any(x != "bfloat16" for x in dtypes) or not jax_on_cpu():
         return None
     import jax
 
-    if jax.default_backend() != "cpu" or jax.__version_info__[:2] != (0, 10):
+    if jax.device_count() > 1 or jax.__version_info__[:2] != (0, 10):
         return None
     return functools.partial(jax.lax.dot_general, preferred_element_type="float32")
 

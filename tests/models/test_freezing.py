@@ -10,23 +10,14 @@ from tests.models.test_everyday import INPUTS, LABELS, WEIGHTS, translator
 from zoo import models
 from zoo.training import compile_for_training
 
-# A task, data for it, and the parts to be frozen of its backbone.
+# A task, and the parts to be frozen of its backbone.
 CASES = {
-    "Luong": (
-        lambda: translator(dropout=0.0),
-        (INPUTS, LABELS, WEIGHTS),
-        ["encoder", "token_embedding"],
-    ),
+    "Luong": (models.LuongTranslator, ["encoder", "token_embedding"]),
     "Transformer": (
-        lambda: translator(models.TransformerTranslator, dropout=0.0),
-        (INPUTS, LABELS, WEIGHTS),
+        models.TransformerTranslator,
         ["encoder_layers", "token_embedding"],
     ),
-    "Bahdanau": (
-        lambda: translator(models.BahdanauTranslator, dropout=0.0),
-        (INPUTS, LABELS, WEIGHTS),
-        ["decoder", "source_embedding"],
-    ),
+    "Bahdanau": (models.BahdanauTranslator, ["decoder", "source_embedding"]),
 }
 
 
@@ -49,18 +40,17 @@ def check(task, trained, frozen, data):
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("case", CASES)
-def test_what_is_frozen_stays(case):
+@pytest.mark.parametrize(("cls", "names"), CASES.values(), ids=CASES)
+def test_what_is_frozen_stays(cls, names):
     """A task that is compiled by default, and frozen after that."""
-    make, data, names = CASES[case]
-    task = make()
-    check(task, task, freeze(task.backbone, names), data)
+    task = translator(cls, dropout=0.0)
+    check(task, task, freeze(task.backbone, names), (INPUTS, LABELS, WEIGHTS))
 
 
 @pytest.mark.parametrize("case", ["Luong", once("Transformer")])
 def test_what_is_frozen_stays_in_training_without_logits(case):
-    make, (x, y, weights), names = CASES[case]
-    task = make()
+    cls, names = CASES[case]
+    task = translator(cls, dropout=0.0)
     frozen = freeze(task.backbone, names)
     trained = compile_for_training(task, keras.optimizers.Adam(0.1))
 
@@ -69,6 +59,6 @@ def test_what_is_frozen_stays_in_training_without_logits(case):
             return 1
 
         def __getitem__(self, index):
-            return x, y, weights
+            return INPUTS, LABELS, WEIGHTS
 
     check(task, trained, frozen, Batches())

@@ -47,10 +47,8 @@ def test_it_is_the_definition_whatever_the_padding(batch, smoothing, normalize):
     )
     assert float(padded) == pytest.approx(value, rel=1e-6)
     loss.mean = lambda *sums: sums  # those of the parts add up
-    parts = [
-        loss(labels[part], logits[part], WEIGHTS[part])
-        for part in (slice(0, 1), slice(1, 3))
-    ]
+    halves = slice(0, 1), slice(1, 3)
+    parts = [loss(labels[half], logits[half], WEIGHTS[half]) for half in halves]
     total, count = (sum(map(float, pair)) for pair in zip(*parts, strict=True))
     assert total / count == pytest.approx(expected, rel=1e-5)
 

@@ -7,7 +7,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from zoo.backend import Tensor, bfloat16_product
+from zoo.backend import Tensor, bfloat16_product, jax_on_cpu
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -27,12 +27,9 @@ def masked_softmax(scores: Tensor, mask: Tensor | None = None) -> Tensor:
 
 
 def maxima(x: Tensor) -> Tensor:
-    """The maxima along the last axis, which is kept as 1.
-
-    Under JAX by halves: on a CPU, XLA compares one number at a time in a maximum that
-    passes NaN on, and many in one of two tensors.
-    """
-    while keras.backend.backend() == "jax" and (size := x.shape[-1]) > 16:
+    """The maxima along the last axis, which is kept as 1."""
+    # As `tune_process` sets XLA, its own maxima compare one number at a time.
+    while jax_on_cpu() and (size := x.shape[-1]) > 16:
         half = (size + 1) // 2
         x = ops.maximum(x[..., :half], x[..., -half:])
     return ops.max(x, axis=-1, keepdims=True)
@@ -40,9 +37,10 @@ def maxima(x: Tensor) -> Tensor:
 
 def log_sum_exp(x: Tensor) -> Tensor:
     """`ops.logsumexp` along the last axis, which is kept as 1."""
-    if keras.backend.backend() != "jax":
+    if not jax_on_cpu():
         return ops.logsumexp(x, axis=-1, keepdims=True)
     top = ops.stop_gradient(maxima(x))
+    top = ops.where(ops.isfinite(top), top, 0.0)
     return top + ops.log(ops.sum(ops.exp(x - top), axis=-1, keepdims=True))
 
 
@@ -93,18 +91,18 @@ def flatten_leading(x: Tensor) -> Tensor:
     return ops.reshape(x, (-1, ops.shape(x)[-1]))  # it may be dynamic
 
 
-def multiply(x: Tensor, y: Tensor, transposed: bool = False) -> Tensor:
+def matmul(x: Tensor, y: Tensor, transposed: bool = False) -> Tensor:
     """The product of matrices `(N, n)` and `(n, m)`, or `(m, n)` if `transposed`."""
     x, y = ops.convert_to_tensor(x), ops.convert_to_tensor(y)
     dot = bfloat16_product(x.dtype, y.dtype)
-    if dot is None:
+    if dot is None or isinstance(x, keras.KerasTensor):
         return ops.matmul(x, ops.transpose(y) if transposed else y)
 
     @custom_gradient
     def product(x, y):
         def gradient(upstream):
             pair = (upstream, x) if transposed else (x, upstream)
-            return multiply(upstream, y, not transposed), multiply_columns(*pair)
+            return matmul(upstream, y, not transposed), transpose_matmul(*pair)
 
         axes = ((1,), (int(transposed),)), ((), ())
         return ops.cast(dot(x, y, axes), x.dtype), gradient
@@ -112,34 +110,40 @@ def multiply(x: Tensor, y: Tensor, transposed: bool = False) -> Tensor:
     return product(x, y)
 
 
-def multiply_columns(x: Tensor, y: Tensor) -> Tensor:
-    """The product xᵀ y of matrices `(N, n)` and `(N, m)`."""
-    if bfloat16_product(x.dtype, y.dtype) is None:
-        return ops.matmul(ops.transpose(x), y)
-    # In two parts: XLA would make one transposition a part of a slower product.
+def transpose(x: Tensor) -> Tensor:
+    """Transposes a matrix that a product reads."""
+    if bfloat16_product(x.dtype) is None:
+        return ops.transpose(x)
+    # In two parts: XLA would fold a single one into the product, without AMX.
     half = x.shape[0] // 2
-    parts = [ops.transpose(x[:half]), ops.transpose(x[half:])]
-    return multiply(ops.concatenate(parts, axis=1), y)
+    return ops.concatenate([ops.transpose(x[:half]), ops.transpose(x[half:])], axis=1)
+
+
+def transpose_matmul(x: Tensor, y: Tensor) -> Tensor:
+    """The product xᵀ y of matrices `(N, n)` and `(N, m)`."""
+    if bfloat16_product(x.dtype) and y.shape[1] < x.shape[1]:
+        return ops.transpose(transpose_matmul(y, x))  # transposing the narrower one
+    return matmul(transpose(x), y)
 
 
 def linear(x: Tensor, kernel: Tensor, transposed: bool = False) -> Tensor:
-    """`multiply` of `x` `(..., n)`.
+    """`matmul` of `x` `(..., n)` and a matrix.
 
     A product of three axes by two, with unknown sizes inside a loop, does not compile
     under TensorFlow's XLA.
     """
     if len(x.shape) == 2:
-        return saturate(multiply(x, kernel, transposed))
-    flat = saturate(multiply(flatten_leading(x), kernel, transposed))
-    return ops.reshape(flat, (*ops.shape(x)[:-1], kernel.shape[-1 - transposed]))
+        return saturate(matmul(x, kernel, transposed))
+    flat = saturate(matmul(flatten_leading(x), kernel, transposed))
+    return ops.reshape(flat, (*ops.shape(x)[:-1], kernel.shape[0 if transposed else 1]))
 
 
-def dense(layer: keras.layers.Dense, x: Tensor) -> Tensor:
-    """The output of a Dense layer, whose product in bfloat16 `multiply` makes."""
+def apply_dense(layer: keras.layers.Dense, x: Tensor) -> Tensor:
+    """Calls a Dense layer, whose product in bfloat16 is made by `matmul`."""
     dtype = layer.compute_dtype
     if layer.quantization_mode is not None or bfloat16_product(dtype) is None:
         return layer(x)
-    output = linear(x, cast_weights(layer.kernel, dtype))
+    output = linear(ops.cast(x, dtype), cast_weights(layer.kernel, dtype))
     if layer.use_bias:
         output = output + cast_weights(layer.bias, dtype)
     return layer.activation(output)

@@ -17,7 +17,7 @@ from zoo.layers.configured import (
     in_float32,
 )
 from zoo.layers.functional import (
-    dense,
+    apply_dense,
     flatten_leading,
     masked_softmax,
     read_mask,
@@ -145,13 +145,13 @@ class MultiHeadAttention(MemoryLayer):
         """The output `(B, T, d)` for weights `(B, h, T, S)` and values as projected."""
         heads = ops.swapaxes(saturate(ops.matmul(weights, values)), 1, 2)
         lead, size = ops.shape(heads)[:2], self.num_heads * self.head_size
-        output = saturate(dense(self.W_O, ops.reshape(heads, (-1, size))))
+        output = saturate(apply_dense(self.W_O, ops.reshape(heads, (-1, size))))
         return ops.reshape(output, (*lead, size))
 
     def _heads(self, layer, x):
         """Projects `(B, T, d)` and cuts it into heads, `(B, h, T, d_k)`."""
         batch, length = ops.shape(x)[:2]
-        x = saturate(dense(layer, flatten_leading(x)))
+        x = saturate(apply_dense(layer, flatten_leading(x)))
         x = ops.reshape(x, (batch, length, self.num_heads, self.head_size))
         return ops.swapaxes(x, 1, 2)
 
@@ -224,8 +224,8 @@ class _TransformerLayer(ConfiguredLayer):
 
     def feed_forward(self, x):
         """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2, equation 2."""
-        output = saturate(dense(self.inner, flatten_leading(x)))
-        output = saturate(dense(self.outer, output))
+        output = saturate(apply_dense(self.inner, flatten_leading(x)))
+        output = saturate(apply_dense(self.outer, output))
         return ops.reshape(output, ops.shape(x))
 
 

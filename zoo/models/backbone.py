@@ -7,11 +7,10 @@ from typing import Any
 
 import keras
 import keras_hub
-from keras import ops
 
 from zoo.backend import Shape, Tensor
 from zoo.layers.configured import Configured
-from zoo.layers.functional import cast_weights
+from zoo.layers.functional import cast_weights, transpose
 
 
 class SubclassedModel(type):
@@ -117,9 +116,9 @@ class Backbone(Configured, Presets, keras_hub.models.Backbone):
                 f"its logits. Received: {self.output_or_embedding.quantization_mode}"
             )
         if self.output_layer is None:
-            kernel, bias = ops.transpose(self.token_embedding.embeddings), None
-        else:
-            kernel, bias = self.output_layer.kernel, self.output_layer.bias
+            words = cast_weights(self.token_embedding.embeddings, self.compute_dtype)
+            return transpose(words), None
+        kernel, bias = self.output_layer.kernel, self.output_layer.bias
         bias = None if bias is None else cast_weights(bias, self.compute_dtype)
         return cast_weights(kernel, self.compute_dtype), bias
 

@@ -13,6 +13,7 @@ from zoo.backend import Tensor
 from zoo.ids import START_ID
 from zoo.layers import FixedContextDecoder, GRUCell, MaxoutReadout, RecurrentStack
 from zoo.layers.configured import AboveZero, PerGate, Rate, Size
+from zoo.layers.functional import apply_dense
 from zoo.models.seq2seq import Seq2SeqBackbone, no_weights, shift_right
 
 
@@ -196,7 +197,7 @@ class RNNEncoderDecoder(Seq2SeqBackbone):
         """s_t, and its product with G_r where there is one."""
         features = self.maxout(states, words, context)
         features = self.drop(features, training=training)
-        return features if self.low_rank is None else self.low_rank(features)
+        return features if not self.low_rank else apply_dense(self.low_rank, features)
 
     def features(self, inputs: dict[str, Tensor], training: bool = False) -> Tensor:
         memory, words = self.read(inputs, training)

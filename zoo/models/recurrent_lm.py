@@ -14,6 +14,7 @@ from zoo.backend import Tensor
 from zoo.ids import END_ID, PAD_ID
 from zoo.layers import LSTMN, RecurrentStack
 from zoo.layers.configured import AboveZero, Rate, Size
+from zoo.layers.functional import apply_dense
 from zoo.models.backbone import Backbone
 
 Cell = Literal["lstm", "gru", "rnn", "lstmn"]
@@ -140,9 +141,9 @@ class RecurrentLM(RecurrentBackbone):
             words, _ = self.words(token_ids)
             starts = self._starts(token_ids[:, None])
             outputs, _, states = self.recurrent.step(words, states, starts=starts)
-            return self.output_layer(outputs), states
+            return apply_dense(self.output_layer, outputs), states
         outputs, states = self.read(token_ids[:, None], states)
-        return self.output_layer(outputs[:, 0]), states
+        return apply_dense(self.output_layer, outputs[:, 0]), states
 
     def _starts(self, token_ids):
         """Where an LSTMN's tapes start anew, or None."""
@@ -166,7 +167,7 @@ class RecurrentLM(RecurrentBackbone):
         features, states = self.read(
             inputs["token_ids"], inputs.get("states"), training=training
         )
-        logits = self.output_layer(features)
+        logits = apply_dense(self.output_layer, features)
         return (logits, states) if return_states else logits
 
 

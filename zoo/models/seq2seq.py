@@ -18,10 +18,10 @@ from typing import Any, ClassVar, Literal
 import keras
 from keras import ops
 
-from zoo.backend import Tensor
+from zoo.backend import Tensor, bfloat16_product
 from zoo.ids import END_ID, PAD_ID, START_ID
 from zoo.layers.fast_loops.decoder_loop import LoopView, run_decoder
-from zoo.layers.functional import cast_weights, dense, linear
+from zoo.layers.functional import apply_dense, cast_weights, linear
 from zoo.models.backbone import Backbone
 
 __all__ = ["END_ID", "PAD_ID", "START_ID", "Seq2SeqBackbone"]
@@ -72,11 +72,12 @@ class Seq2SeqBackbone(Backbone):
     def logits(self, features: Tensor) -> Tensor:
         """Applies the output layer, a Dense one or tied word vectors, to `(..., d)`."""
         if self.output_layer is not None:
-            return dense(self.output_layer, features)
-        if not self.has_plain_output:
+            return apply_dense(self.output_layer, features)
+        dtype = self.compute_dtype
+        if not self.has_plain_output or bfloat16_product(dtype) is None:
             return self.token_embedding(features, reverse=True)
-        words = cast_weights(self.token_embedding.embeddings, self.compute_dtype)
-        return linear(features, words, transposed=True)
+        words = cast_weights(self.token_embedding.embeddings, dtype)
+        return linear(ops.cast(features, dtype), words, transposed=True)
 
     def call(self, inputs: dict[str, Tensor], training: bool = False) -> Tensor:
         return self.logits(self.features(inputs, training=training))

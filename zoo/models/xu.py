@@ -20,7 +20,7 @@ from zoo.layers import (
     LSTMCell,
 )
 from zoo.layers.configured import PerGate, Rate, Size, ZeroOrAbove
-from zoo.layers.functional import columns, join
+from zoo.layers.functional import apply_dense, columns, join
 from zoo.layers.hard_attention import doubly_stochastic_penalty
 from zoo.models.seq2seq import Seq2SeqBackbone, shift_right
 
@@ -226,7 +226,8 @@ class ShowAttendTell(Seq2SeqBackbone):
         self, words: Tensor, states: Tensor, contexts: Tensor, training: bool = False
     ) -> Tensor:
         """The factor of L_o in equation 7: y_{t-1} E + h_t L_h + z_t L_z."""
-        features = words + self.L_h(states) + self.L_z(contexts)
+        features = words + apply_dense(self.L_h, states)
+        features = features + apply_dense(self.L_z, contexts)
         features = ops.tanh(features) if self.output_tanh else features
         return self.drop(features, training=training)
 

@@ -13,9 +13,9 @@ from zoo.layers.functional import (
     custom_gradient,
     is_recorded,
     log_sum_exp,
+    matmul,
     maxima,
-    multiply,
-    multiply_columns,
+    transpose_matmul,
 )
 
 
@@ -202,7 +202,7 @@ def _part(features, labels, weights, kernel, bias, smoothing):
     shape = ops.shape(features)
     rows = ops.reshape(features, (-1, shape[-1]))
     labels, weights = ops.reshape(labels, (-1, 1)), ops.reshape(weights, (-1, 1))
-    logits = ops.cast(multiply(rows, kernel), "float32")
+    logits = ops.cast(matmul(rows, kernel), "float32")
     if bias:
         logits = logits + ops.cast(bias[0], "float32")
     with_gradient = _with_gradient
@@ -213,8 +213,8 @@ def _part(features, labels, weights, kernel, bias, smoothing):
     gradient = ops.cast(gradient, rows.dtype)
     return (
         ops.sum(losses * weights),
-        ops.reshape(multiply(gradient, kernel, transposed=True), shape),
-        multiply_columns(rows, gradient),
+        ops.reshape(matmul(gradient, kernel, transposed=True), shape),
+        transpose_matmul(rows, gradient),
         *d_bias,
     )
 

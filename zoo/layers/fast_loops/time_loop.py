@@ -12,9 +12,9 @@ from zoo.layers.functional import (
     columns,
     custom_gradient,
     join,
-    multiply,
-    multiply_columns,
+    matmul,
     scan,
+    transpose_matmul,
 )
 
 
@@ -65,9 +65,9 @@ class TimeLoop:
             place = self.add_input(own.widen(added))
             return lambda slices, x: own.product(x, slices[place])
         if added is None:
-            return lambda slices, x: multiply(x, kernel)
+            return lambda slices, x: matmul(x, kernel)
         term = self.term(added)
-        return lambda slices, x: multiply(x, kernel) + term(slices)
+        return lambda slices, x: matmul(x, kernel) + term(slices)
 
     def run(
         self, step: Callable, states: Any, reverse: bool = False
@@ -119,7 +119,7 @@ class LoopKernel:
         def widened(added, kernel):
             def gradient(upstream):
                 rows = ops.reshape(upstream, (-1, m + n))
-                d_kernel = multiply_columns(rows[:, m:], rows[:, :m])
+                d_kernel = transpose_matmul(rows[:, m:], rows[:, :m])
                 return upstream[..., :m], d_kernel
 
             room = ops.zeros((*ops.shape(added)[:-1], n), dtype=added.dtype)
@@ -135,8 +135,8 @@ class LoopKernel:
         def product(x, kernel, transposed, added):
             def gradient(upstream):
                 rows = ops.concatenate([upstream, x], axis=-1)
-                return multiply(upstream, transposed), None, None, rows
+                return matmul(upstream, transposed), None, None, rows
 
-            return multiply(x, kernel) + added[:, :m], gradient
+            return matmul(x, kernel) + added[:, :m], gradient
 
         return product(x, self.kernel, self.transposed, added)
