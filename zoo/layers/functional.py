@@ -121,7 +121,7 @@ def transpose(x: Tensor) -> Tensor:
 
 def transpose_matmul(x: Tensor, y: Tensor) -> Tensor:
     """The product xᵀ y of matrices `(N, n)` and `(N, m)`."""
-    if bfloat16_product(x.dtype) and y.shape[1] < x.shape[1]:
+    if bfloat16_product(x.dtype) and 4 * y.shape[1] <= x.shape[1]:
         return ops.transpose(transpose_matmul(y, x))  # transposing the narrower one
     return matmul(transpose(x), y)
 
