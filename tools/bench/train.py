@@ -30,7 +30,7 @@ from tools.markdown import table
 from zoo.backend import BACKENDS
 from zoo.cli.common import count
 
-# On a CPU TensorFlow multiplies no faster in bfloat16.
+# On a CPU TensorFlow trains no faster in bfloat16.
 SYSTEMS = (*BACKENDS, "jax-bfloat16", "torch-bfloat16")
 MODELS = ("luong", "bahdanau", "transformer")
 

@@ -132,11 +132,11 @@ class LoopKernel:
         m = self.shape[1]
 
         @custom_gradient
-        def product(x, kernel, transposed, added):
+        def multiply(x, kernel, transposed, added):
             def gradient(upstream):
                 rows = ops.concatenate([upstream, x], axis=-1)
                 return matmul(upstream, transposed), None, None, rows
 
             return matmul(x, kernel) + added[:, :m], gradient
 
-        return product(x, self.kernel, self.transposed, added)
+        return multiply(x, self.kernel, self.transposed, added)
